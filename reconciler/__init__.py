@@ -1,0 +1,1 @@
+"""The engine: observe, plan, apply. It names no harness; providers enter by entry point."""

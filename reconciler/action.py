@@ -1,0 +1,183 @@
+"""Action: one row of a plan, and everything that apply needs to carry it out. Plain values, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+from reconciler_specs.address import Address
+from reconciler_specs.resource import Mode
+from reconciler_specs.shape import Json, Shape
+from reconciler_state.record import Base
+
+from .observe import Seen
+
+
+class Row(StrEnum):
+    """Row names of the laws' presence table, and of the plan's own acts (first contact, moved, released)."""
+
+    PROVISION = "provision"
+    ADOPT = "adopt"
+    CREATE = "create"
+    UPDATE = "update"  # present on all three sides: see the field rows
+    MISSING = "missing"  # recreated
+    DELETE = "delete"
+    FORGET = "forget"
+    MOVED = "moved"
+    RELEASED = "released"
+    FOLLOW = "follow"  # a consequence for a thing that we do not own (Hermes: `rebase: all`)
+    EXPIRED = "expired"
+    SPENT = "spent"
+    UNOWNED = "unowned"
+    AMBIGUOUS = "ambiguous"
+    FOREIGN = "foreign"
+    REPLACED = "replaced"
+    BLOCKED = "blocked"
+    REFUSED = "refused"  # the harness cannot store what is declared (L15)
+    UNMANAGED = "unmanaged"
+    IN_SYNC = "in-sync"
+
+
+class FieldRow(StrEnum):
+    """Row names of the laws' field table."""
+
+    BLOCKED = "blocked"
+    UNSET = "unset"
+    RELEASE = "release"
+    IN_SYNC = "in-sync"
+    STAMP = "stamp"
+    CLAIM = "claim"
+    DRIFT = "drift"
+    RESTORE = "restore"  # drift in mode `restore`, or named by --restore
+    SET = "set"
+    CONFLICT = "conflict"
+
+
+class _Clear(Enum):
+    CLEAR = "clear"
+
+    def __repr__(self) -> str:
+        return "CLEAR"
+
+
+CLEAR: Final = _Clear.CLEAR
+"""To write: the harness's default, by taking the value away."""
+
+Clear = _Clear
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field of an action: its row, the three sides, and `write`, the value to send to the door.
+
+    `declared` and `observed` are canonical; `declared` is ABSENT for a field that left the setup. `write` means
+    something only where `row` writes: it is the merged whole value, or CLEAR.
+    """
+
+    field: str
+    row: FieldRow
+    declared: Seen
+    observed: Seen
+    base: Base | None
+    shape: Shape
+    write: Json | Clear = None
+    mode: Mode = Mode.HOLD
+    note: str = ""
+
+    @property
+    def writes(self) -> bool:
+        return self.row in WRITING_FIELDS
+
+    @property
+    def held(self) -> bool:
+        return self.row in (FieldRow.CONFLICT, FieldRow.BLOCKED) or (
+            self.row is FieldRow.DRIFT and self.mode in (Mode.HOLD, Mode.CAPTURE, Mode.RESTORE)
+        )
+
+
+WRITING_FIELDS = frozenset({FieldRow.UNSET, FieldRow.CLAIM, FieldRow.SET, FieldRow.RESTORE})
+
+
+class Tier(StrEnum):
+    """How much consent a row needs (laws, “Gate and consent”)."""
+
+    AUTO = "auto"
+    CONFIRM = "confirm"
+    REFUSE = "refuse"
+
+
+class Fact(StrEnum):
+    """What a row would do to the world, as its provider knows it; the gate rules from these, never from words."""
+
+    RUNS_CODE = "runs code on the host"
+    REACHES_PEOPLE = "reaches people"
+    WIDENS_ACCESS = "widens access"
+    LOOSENS_SECURITY = "loosens a security setting"
+    NEW_ADDRESS = "sends prompts to a new address"
+    NEW_CREDENTIAL = "uses another credential"
+    RESTARTS = "restarts the harness"
+    SECRET_IN_CLEAR = "writes a secret in the clear"
+    PERMANENT = "the harness's own, never deleted"  # default profile, default board
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a row is held, and the command that lifts it (printed with the row)."""
+
+    why: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One row of a home's plan.
+
+    `id` is the harness id it acts on, "" for what does not exist yet. `needs` are addresses whose rows come
+    first; if one of them fails this one is `skipped`. `fingerprint` is that of the thing as observed ("" when
+    absent): the row stands for that object as it was seen (L8). `origin` is what state will record for a new
+    thing. `tier` and `rule` are the gate's.
+    """
+
+    row: Row
+    address: Address
+    id: str = ""
+    changes: tuple[FieldChange, ...] = ()
+    reason: str = ""
+    hold: Hold | None = None
+    needs: tuple[Address, ...] = ()
+    fingerprint: str = ""
+    notes: tuple[str, ...] = ()
+    facts: frozenset[Fact] = frozenset()
+    tier: Tier = Tier.AUTO
+    rule: str = ""
+    origin: str = ""
+    protect: bool = False
+    moved_from: str = ""  # MOVED: the address path that state has it under
+    guard: str = ""  # the `--allow` guard that lifts the hold, if one does
+
+    @property
+    def writes(self) -> bool:
+        """Whether carrying it out writes to the home. A held row never does."""
+        if self.hold is not None:
+            return False
+        if self.row is Row.UPDATE:
+            return any(c.writes for c in self.changes)
+        return self.row in _WRITING
+
+    @property
+    def records(self) -> bool:
+        """Whether carrying it out writes to our state only."""
+        if self.hold is not None or self.writes:
+            return False
+        if self.row is Row.UPDATE:
+            return any(c.row in (FieldRow.STAMP, FieldRow.RELEASE) for c in self.changes)
+        return self.row in _RECORDING
+
+    @property
+    def held_fields(self) -> tuple[FieldChange, ...]:
+        return tuple(c for c in self.changes if c.held) if self.row is Row.UPDATE else ()
+
+
+_WRITING = frozenset({Row.PROVISION, Row.CREATE, Row.MISSING, Row.DELETE, Row.FOLLOW})
+_RECORDING = frozenset({Row.ADOPT, Row.FORGET, Row.MOVED, Row.RELEASED})

@@ -1,0 +1,176 @@
+"""The provider protocol: what a harness has to bring so that the engine can plan and apply on its homes.
+
+A provider is found by entry point (`reconciler.providers`). Everything but `observe`, `preflight` and the
+door is pure. A door is open only inside `apply` and `provision`, for one home, under that home's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.resource import Resource
+from reconciler_specs.shape import Json, Shape
+
+from .action import Action, Fact
+from .observe import Observation, Wanted
+from .place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class HomeRef:
+    """One home as a provider sees it.
+
+    `path` is absolute and resolved at the place. `options` is the setup's `door:` block for the home, closed
+    and validated by the provider's `options`. `timezone` is the setup's word, "" if it says nothing.
+    """
+
+    id: str
+    harness: str
+    place: Place
+    path: str
+    options: Mapping[str, Json] = field(default_factory=dict)
+    timezone: str = ""
+    version_range: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KindTraits:
+    """How things of a kind are matched.
+
+    `by_place`: the harness id is the place (L1), so a found one is the declared one. `always`: it exists as
+    soon as its profile does, so presence is never created or deleted, only its fields are.
+    `permanent`: keys that are never deleted (the default profile).
+    """
+
+    by_place: bool = False
+    always: bool = False
+    permanent: frozenset[str] = frozenset()
+    settling: frozenset[str] = frozenset()  # fields that the harness rewrites after a write
+
+
+@dataclass(frozen=True, slots=True)
+class Canon:
+    """A resource in the harness's terms.
+
+    `fields` are canonical and comparable with `Observed.fields` (canon of the laws); it may add derived fields
+    that the harness needs (with their `shapes`). A reference to a thing whose harness id is not known yet is
+    `{"$ref": "<address path>"}`. `refused` maps a declared field to why this version cannot store it (L15): an
+    error at plan time. `held` says why the row must wait (a secret that the home lacks, a reference to nothing),
+    "" if nothing. `notes` are shown with the row (defaults that the harness fills, what a reference resolved to).
+    """
+
+    fields: Mapping[str, Json]
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    held: str = ""
+    notes: tuple[str, ...] = ()
+    needs: tuple[Address, ...] = ()
+    expired: str = ""  # with a past only time: why it would never run
+
+
+Resolve = Callable[[str], str | None]
+"""Address path → harness id, or None if nothing is bound to it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Actions of one profile and kind that a door takes as one batch, in order. `intents` maps each action's
+    address to the id of its journaled intent: the marker that a create leaves in the record (L11)."""
+
+    home: HomeRef
+    actions: tuple[Action, ...]
+    intents: Mapping[Address, str] = field(default_factory=dict)
+
+
+class Code(StrEnum):
+    """What the door said of one action; what is true is what the read-back shows (L9)."""
+
+    OK = "ok"
+    REFUSED = "refused"  # the harness's words are in `words`
+    STALE = "stale"  # the object is not the one that was planned for
+    LOST = "lost"  # no answer
+    HARMED = "harmed"  # our write touched a neighbour (L16): the home stops
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    address: Address
+    code: Code
+    id: str = ""  # the harness id of what was created
+    words: str = ""  # verbatim, secrets hidden
+    inert: str = ""  # stored, but it can never run: why
+
+
+class Door(Protocol):
+    """A home's write door. `perform` raises `DoorLost` when it cannot tell what happened."""
+
+    name: str
+
+    def perform(self, step: Step) -> Sequence[Answer]: ...
+
+    def deadline(self, step: Step) -> float:
+        """Seconds within which a write of this step shows in a read; 0 = at once."""
+        ...
+
+
+class Provider(Protocol):
+    harness: str
+    traits: Mapping[Kind, KindTraits]
+
+    def options(self, door: Mapping[str, Json]) -> list[str]:
+        """What is wrong with a setup's `door:` block, in words; empty if nothing. Pure."""
+        ...
+
+    def home_path(self, path: str, place: Place) -> str:
+        """The absolute, link-resolved path that identifies the home at its place."""
+        ...
+
+    def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
+        """All kinds in one read; writes nothing and starts no process where files say it.
+
+        Raises ProviderError when what is at the path is not a home of this harness.
+        """
+        ...
+
+    def blank(self, home: HomeRef) -> Observation:
+        """What `provision` would make, as it would be observed. Pure."""
+        ...
+
+    def supported(self, version: str | None) -> str:
+        """ "" if this version is tested, else why the home is plan-only (`--allow unknown-version`). Pure."""
+        ...
+
+    def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon: ...
+
+    def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
+        """What carrying out `action` would do to the world. Pure."""
+        ...
+
+    def review(
+        self, actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]
+    ) -> list[Action]:
+        """The home's rows with the harness's consequences noted or added. Pure; the default is `list(actions)`."""
+        ...
+
+    def express(self, thing: object, observation: Observation) -> Mapping[str, Json]:
+        """An observed thing as a setup's fields (adopt, capture): defaults left out, no secret. Pure."""
+        ...
+
+    def batch(self, action: Action) -> str:
+        """Actions with the same key may go to the door in one step. Pure."""
+        ...
+
+    def preflight(self, home: HomeRef, actions: Sequence[Action]) -> None:
+        """Raises ProviderError if the door cannot be used now. Writes nothing, cheap."""
+        ...
+
+    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]: ...
+
+    def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
+        """Why a process with these ancestor pids runs inside the home's own process tree, "" if it does not."""
+        ...
