@@ -17,7 +17,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json, Shape
 
 from .action import Action, Fact
-from .observe import Observation, Wanted
+from .observe import Observation, Observed, Wanted
 from .place import Place
 
 
@@ -157,7 +157,7 @@ class Provider(Protocol):
         """The home's rows with the harness's consequences noted or added. Pure; the default is `list(actions)`."""
         ...
 
-    def express(self, thing: object, observation: Observation) -> Mapping[str, Json]:
+    def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         """An observed thing as a setup's fields (adopt, capture): defaults left out, no secret. Pure."""
         ...
 
