@@ -19,6 +19,7 @@ class Row(StrEnum):
 
     PROVISION = "provision"
     ADOPT = "adopt"
+    SETTLED = "settled"  # what a run that was cut off has done, found by looking (L11)
     CREATE = "create"
     UPDATE = "update"  # present on all three sides: see the field rows
     MISSING = "missing"  # recreated
@@ -84,6 +85,7 @@ class FieldChange:
     write: Json | Clear = None
     mode: Mode = Mode.HOLD
     note: str = ""
+    removes_found: bool = False  # `write` drops a set member that was in the home before us
 
     @property
     def writes(self) -> bool:
@@ -180,4 +182,4 @@ class Action:
 
 
 _WRITING = frozenset({Row.PROVISION, Row.CREATE, Row.MISSING, Row.DELETE, Row.FOLLOW})
-_RECORDING = frozenset({Row.ADOPT, Row.FORGET, Row.MOVED, Row.RELEASED})
+_RECORDING = frozenset({Row.ADOPT, Row.SETTLED, Row.FORGET, Row.MOVED, Row.RELEASED})

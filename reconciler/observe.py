@@ -39,7 +39,7 @@ class Store(StrEnum):
 
     PROPER = "proper"
     MISSING = "missing"  # not there at all
-    EMPTY = "empty"  # there, in proper form, and without a record
+    EMPTY = "empty"  # there, and without even the frame of a store (0 bytes, `{}`); no records in a frame is PROPER
     IMPROPER = "improper"  # there, and not what the harness writes
 
 

@@ -43,14 +43,18 @@ class KindTraits:
     """How things of a kind are matched.
 
     `by_place`: the harness id is the place (L1), so a found one is the declared one. `always`: it exists as
-    soon as its profile does, so presence is never created or deleted, only its fields are.
-    `permanent`: keys that are never deleted (the default profile).
+    soon as its profile does, so presence is never created or deleted, only its fields are; so does what
+    `permanent` names (the default profile). `settling`: fields that the harness rewrites after a write.
     """
 
     by_place: bool = False
     always: bool = False
     permanent: frozenset[str] = frozenset()
-    settling: frozenset[str] = frozenset()  # fields that the harness rewrites after a write
+    settling: frozenset[str] = frozenset()
+
+    def stands(self, harness_id: str) -> bool:
+        """Whether the thing with this id always exists."""
+        return self.always or harness_id in self.permanent
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,10 @@ class Provider(Protocol):
         """ "" if this version is tested, else why the home is plan-only (`--allow unknown-version`). Pure."""
         ...
 
+    def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
+        """The observation with what canon has to know of the other resources in `facts`. Pure."""
+        ...
+
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon: ...
 
     def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
@@ -152,7 +160,7 @@ class Provider(Protocol):
         ...
 
     def review(
-        self, actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]
+        self, actions: Sequence[Action], observation: Observation, resources: Mapping[Address, Resource]
     ) -> list[Action]:
         """The home's rows with the harness's consequences noted or added. Pure; the default is `list(actions)`."""
         ...
@@ -167,6 +175,14 @@ class Provider(Protocol):
 
     def preflight(self, home: HomeRef, actions: Sequence[Action]) -> None:
         """Raises ProviderError if the door cannot be used now. Writes nothing, cheap."""
+        ...
+
+    def limits(self) -> Sequence[str]:
+        """What this provider cannot do, a line each, for `reconciler explain HARNESS` and its page. Pure."""
+        ...
+
+    def examine(self, home: HomeRef) -> Sequence[str]:
+        """What `doctor` should tell of a home besides its plan (copies in the trash …). Only reads."""
         ...
 
     def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]: ...

@@ -1,4 +1,4 @@
-"""Records of state: frozen values; every change makes a new HomeState with serial + 1."""
+"""Records of state: frozen values; every change makes a new HomeState, and writing it raises the serial by one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class HomeState:
 
     `place`, `harness` and `path` say which home; `labels` the home id each setup calls it by; `lineage` is drawn
     at the first write and never changes; `serial` rises by one with each write; `version` is the harness's when
-    we last wrote.
+    we last wrote. `damaged` names what could not be read of the file (`setup: address path: why`); those addresses
+    are owned by nobody any more (E20), and it is no part of what is written.
     """
 
     place: str
@@ -50,9 +51,14 @@ class HomeState:
     version: str = ""
     owners: Mapping[str, Mapping[str, Owned]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    damaged: tuple[str, ...] = field(default=(), compare=False)
 
     def owned(self, owner: str) -> Mapping[str, Owned]:
         return self.owners.get(owner, {})
+
+    def with_changes(self, owner: str, changes: Mapping[str, Owned | None]) -> HomeState:
+        """Several things of one setup at once; None lets go of one."""
+        return self._with(owner, {p: t for p, t in {**self.owned(owner), **changes}.items() if t is not None})
 
     def with_owned(self, owner: str, path: str, thing: Owned) -> HomeState:
         return self._with(owner, {**self.owned(owner), path: thing})

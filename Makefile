@@ -1,0 +1,45 @@
+# `make demo` and `make test` are all a newcomer types; each does its own set-up. Needs git and Python 3.11-3.13.
+SHELL := /bin/bash
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agent-home-reconciler
+BIN := .venv/bin
+HERMES := 0.19.0
+HERMES_OLD := 0.18.2 0.16.0
+
+.PHONY: demo test unit lint bench docs hermes clean help
+help:
+	@echo "make demo   plan and apply on a real, throw-away Hermes home"
+	@echo "make test   every test, the real-harness ones included"
+	@echo "make unit   the tests that need no harness   make lint   ruff, mypy, import-linter"
+	@echo "make bench  measure, beside the floor        make docs   regenerate the generated pages"
+
+# The environment is made again when pyproject.toml changes.
+.venv/.made: pyproject.toml
+	@python=$$(bash tools/python.sh) && { test -x $(BIN)/python || "$$python" -m venv .venv; }
+	@echo "installing the project and its test tools …"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	@touch .venv/.made
+
+hermes: .venv/.made
+	@$(BIN)/python tools/harness.py hermes $(HERMES)
+
+demo: hermes
+	@bash examples/01-quickstart/demo.sh
+
+test: lint hermes
+	@$(BIN)/python tools/harness.py hermes $(HERMES_OLD)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+unit: .venv/.made
+	@$(BIN)/python -m pytest -n 2 -m "not hermes"
+
+lint: .venv/.made
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+bench: hermes
+	@$(BIN)/python tools/bench.py
+
+docs: .venv/.made
+	@$(BIN)/python tools/docs.py
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -1,0 +1,38 @@
+"""`config.yaml` as Hermes reads it: YAML 1.1 by PyYAML's safe loader. The only module here that knows YAML."""
+
+from __future__ import annotations
+
+import yaml
+
+from reconciler_specs.shape import Json
+
+from .worker.record import to_json
+
+LIMIT = 4 << 20  # bytes; a full config with every default is 13 KB
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class NotReadable(ValueError):
+    """The text is not what Hermes writes; its words name the line."""
+
+
+def parse(data: bytes, path: str) -> dict[str, Json]:
+    """The file's mapping, {} for an empty one, as plain JSON. Raises NotReadable."""
+    try:
+        found = yaml.load(data.decode("utf-8"), Loader=_LOADER)
+    except UnicodeDecodeError as error:
+        raise NotReadable(f"{path}: not UTF-8 at byte {error.start}") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise NotReadable(f"{path}{where}: {error.problem or 'not proper YAML'}") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise NotReadable(f"{path}: {str(error).splitlines()[0] if str(error) else 'not proper YAML'}") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise NotReadable(f"{path}:1:1: a {type(found).__name__} where Hermes keeps a mapping")
+    plain = to_json(found)
+    assert isinstance(plain, dict)
+    return plain

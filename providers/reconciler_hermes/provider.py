@@ -1,0 +1,173 @@
+"""The Hermes provider: the engine's protocol, each verb one call into the module that does it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any
+
+from reconciler.action import Action, Fact, Row
+from reconciler.errors import ProviderError
+from reconciler.observe import Observation, Observed, Unknown, Wanted
+from reconciler.place import Place
+from reconciler.provider import Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler_specs.address import Kind
+from reconciler_specs.resource import Resource
+from reconciler_specs.shape import MAP_OF_SCALARS, Json
+
+from . import door, files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
+from . import review as reviews
+
+_FREE = 16 << 20  # bytes: a write is a whole new file beside the old one
+
+
+class HermesProvider:
+    """Homes of Hermes Agent. `clock` is for tests."""
+
+    harness = "hermes"
+    traits: Mapping[Kind, KindTraits] = {
+        Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({home.DEFAULT})),
+        # Hermes resolves links in a workdir.
+        Kind.JOB: KindTraits(settling=frozenset({"workdir"})),
+        Kind.INFERENCE: KindTraits(by_place=True, always=True),
+        Kind.SETTING: KindTraits(by_place=True),
+        Kind.FILE: KindTraits(by_place=True),
+    }
+
+    def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
+        self._clock = clock
+
+    def options(self, door: Mapping[str, Json]) -> list[str]:
+        wrong = [f"door: {key} is not known (only `python`)" for key in sorted(door) if key not in ("python",)]
+        python = door.get("python")
+        if python is not None and not (isinstance(python, str) and python.startswith(("/", "~/"))):
+            wrong.append("door.python: an absolute path of the interpreter that has hermes-agent")
+        return wrong
+
+    def home_path(self, path: str, place: Place) -> str:
+        return place.resolve(path)
+
+    def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
+        return reading.observe(home, wanted)
+
+    def blank(self, home: HomeRef) -> Observation:
+        return reading.blank(home)
+
+    def supported(self, version: str | None) -> str:
+        return versions.supported(version)
+
+    def prepare(self, resources: Sequence[Resource], observation: Observation) -> Observation:
+        """The observation with what `canon`, which sees one resource, has to know of the others."""
+        declared: dict[str, Any] = {"inference": {}, "files": {}, "zones": {}}
+        for resource in resources:
+            profile, key = resource.address.profile, resource.address.key
+            match resource.address.kind:
+                case Kind.INFERENCE if "default" in resource.fields:
+                    declared["inference"][profile] = resource.fields["default"]
+                case Kind.FILE:
+                    declared["files"].setdefault(profile, []).append(key)
+                case Kind.SETTING if key == "timezone":
+                    declared["zones"][profile] = resource.fields.get("value")
+        return reading.prepared(observation, declared)
+
+    def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
+        address = resource.address
+        around = observation.facts.get("profiles", {}).get(address.profile, {})
+        match address.kind:
+            case Kind.JOB:
+                return jobcanon.canon(resource, _around(resource, observation), resolve, self._clock())
+            case Kind.INFERENCE:
+                known = around.get("env_known", False)
+                found = inference.canon(resource.fields, around.get("env", ()), known, observation.version)
+                shapes = {"auxiliary": MAP_OF_SCALARS} if "auxiliary" in found.fields else {}
+                return Canon(found.fields, shapes, found.refused, found.held, found.notes)
+            case Kind.SETTING:
+                pinned = observation.facts.get("pinned", ())
+                why = settings.refusal(address.key, around.get("config", {}), pinned)
+                return Canon(dict(resource.fields), refused={"value": why} if why else {})
+            case Kind.FILE:
+                fields, refused = files.canon(resource.fields)
+                why = files.refusal(address.key)
+                return Canon(fields, refused={**refused, **(dict.fromkeys(fields, why) if why else {})})
+            case Kind.PROFILE:
+                why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
+                fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
+                return Canon(fields, refused={"name": why} if why else {})
+        return Canon(dict(resource.fields))
+
+    def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
+        return reviews.facts(action, desired, observation)
+
+    def review(
+        self, actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]
+    ) -> list[Action]:
+        return reviews.review(actions, observation, resources)
+
+    def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
+        match thing.kind:
+            case Kind.JOB:
+                return jobs.express(thing, {})
+            case Kind.INFERENCE:
+                return inference.express(thing)
+            case Kind.SETTING:
+                value = settings.express(thing)
+                return {} if value is None else {"value": value}
+            case Kind.FILE:
+                return files.express(thing)
+        text = thing.get("description")
+        return {"description": text} if isinstance(text, str) else {}
+
+    def batch(self, action: Action) -> str:
+        if action.row is Row.PROVISION or action.address.kind is Kind.PROFILE:
+            return str(action.address)
+        return f"{action.address.profile}/{action.address.kind}"
+
+    def preflight(self, home: HomeRef, actions: Sequence[Action]) -> None:
+        place, root = home.place, home.path
+        found = interpreter.find(place, home.options)
+        why = found.why or interpreter.unsafe(place, found)
+        if why:
+            raise ProviderError(why)
+        if place.free(root) < _FREE:
+            raise ProviderError(f"{root}: less than {_FREE >> 20} MiB are free")
+        stat = place.stat(root)
+        if stat is None:
+            return
+        if stat.uid != place.uid():
+            raise ProviderError(f"{root} belongs to uid {stat.uid}, and we are uid {place.uid()}")
+        if stat.mode & 0o002:
+            raise ProviderError(f"{root} may be written by everybody: chmod 700 it first")
+        cron = posixpath.join(root, "cron")
+        jobs_here = any(action.address.kind is Kind.JOB for action in actions) and place.stat(cron) is not None
+        for folder in (root, cron) if jobs_here else (root,):
+            if not place.writable(folder):
+                raise ProviderError(f"{folder} cannot be written")
+        if place.stat(posixpath.join(root, ".managed")):
+            raise ProviderError(f"{root} is managed by another system (.managed)")
+
+    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+        return door.opened(home, lock_fd)
+
+    def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
+        return insiders.insider(home, ancestors)
+
+
+def _around(resource: Resource, observation: Observation) -> jobcanon.Around:
+    profile = resource.address.profile
+    here = observation.facts.get("profiles", {}).get(profile, {})
+    declared = observation.facts.get("declared", {})
+    things = observation.things.get((profile, Kind.JOB), {})
+    return jobcanon.Around(
+        version=observation.version,
+        zone=str(declared.get("zones", {}).get(profile) or here.get("zone", "")),
+        env=here.get("env", ()),
+        home_channels=here.get("home_channels", ()),
+        scripts=here.get("scripts", ()),
+        declared_files=declared.get("files", {}).get(profile, ()),
+        skills=here.get("skills", ()),
+        user_home=str(observation.facts.get("user_home", "")),
+        inference=declared.get("inference", {}).get(profile, {}),
+        ids=frozenset() if isinstance(things, Unknown) else frozenset(things),
+    )

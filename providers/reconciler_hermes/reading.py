@@ -1,0 +1,234 @@
+"""One read of a whole home, by us: no process is started and no byte of it changes."""
+
+from __future__ import annotations
+
+import posixpath
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler.errors import ProviderError
+from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
+from reconciler.place import Place, Stat
+from reconciler.provider import HomeRef
+from reconciler_specs.address import Kind
+from reconciler_specs.shape import Json
+
+from . import configfile, dotenv, files, home, inference, interpreter, jobs, profiles, settings
+from .hiding import Hider
+
+_PROCESS_KEY = secrets.token_bytes(32)
+_MANAGED = "/etc/hermes/config.yaml"
+
+Parts = dict[tuple[str, Kind], Things | Unknown]
+
+
+def hider(ref: HomeRef) -> Hider:
+    """With the home's own key where the engine has one, else with one that lives as long as this process."""
+    key = ref.options.get("$key")
+    return Hider(bytes.fromhex(str(key)) if key else _PROCESS_KEY)
+
+
+def owner(ref: HomeRef) -> str:
+    """The setup's name, which stands in the markers of our blocks."""
+    return str(ref.options.get("$owner") or "setup")
+
+
+def observe(ref: HomeRef, wanted: Wanted) -> Observation:
+    """Raises ProviderError when the path cannot be looked at, or holds something else than a Hermes home."""
+    place, root = ref.place, ref.path
+    found = home.lstat(place, root)
+    if isinstance(found, Unknown):
+        raise ProviderError(found.reason)
+    hermes = interpreter.find(place, ref.options)
+    if found is None:
+        return Observation(exists=False, version=hermes.version, facts=_home_facts(place, hermes))
+    _check_kind(place, root, found)
+    reading = _Reading(ref, wanted, hermes)
+    reading.all()
+    return reading.result(_blocked(place, root, found))
+
+
+def _check_kind(place: Place, root: str, found: Stat) -> None:
+    if found.kind != "dir":
+        raise ProviderError(f"{root} is a {found.kind}, not a Hermes home")
+    try:
+        names = place.list(root)
+    except OSError as error:
+        raise ProviderError(f"{root}: {error.strerror or error}") from error
+    if names and not set(names) & set(home.MARKS) and ".env" not in names:
+        raise ProviderError(f"{root} is not a Hermes home: it holds {', '.join(names[:3])}, but no {home.MARKS[0]}")
+
+
+def _blocked(place: Place, root: str, found: Stat) -> str:
+    if home.lstat(place, posixpath.join(root, ".managed")):
+        return "managed by NixOS (there is a .managed in the home): Hermes refuses writes to it"
+    uid = place.uid()
+    if found.uid != uid:
+        return f"{root} belongs to uid {found.uid}, and we are uid {uid}"
+    return ""
+
+
+def _home_facts(place: Place, hermes: interpreter.Interpreter) -> dict[str, Json]:
+    return {"profiles": {}, "user_home": place.resolve("~"), "python": hermes.python, "pinned": []}
+
+
+class _Reading:
+    """Collects the observation, profile by profile."""
+
+    def __init__(self, ref: HomeRef, wanted: Wanted, hermes: interpreter.Interpreter) -> None:
+        self.ref, self.wanted, self.hermes = ref, wanted, hermes
+        self.place, self.root = ref.place, ref.path
+        self.things: Parts = {}
+        self.stores: dict[tuple[str, Kind], Store] = {}
+        self.ended: dict[tuple[str, Kind], Mapping[str, str]] = {}
+        self.notes: list[str] = []
+        self.facts = _home_facts(self.place, hermes)
+
+    def all(self) -> None:
+        if self.hermes.why:
+            self.notes.append(self.hermes.why)
+        names = profiles.names(self.place, self.root)
+        envs = {name: self._env(name) for name in names}
+        # A secret of one profile may stand in another's prompt.
+        hidden = hider(self.ref).with_secrets(secret for env in envs.values() for secret in env.secrets)
+        self.facts["pinned"] = self._pinned()
+        self.things["", Kind.PROFILE] = {name: profiles.observed(self.place, self.root, name, hidden) for name in names}
+        for name in names:
+            self._profile(self._read_profile(name, envs[name], hidden))
+        for name in sorted({a.profile for a in self.wanted.addresses if a.profile} - set(names)):
+            self._absent(name, hidden)
+        self._sticky(names)
+
+    def _env(self, name: str) -> dotenv.DotEnv:
+        env = home.env(self.place, home.profile_dir(self.root, name))
+        if isinstance(env, Unknown):
+            self.notes.append(env.reason)
+            return dotenv.DotEnv()
+        return env
+
+    def _read_profile(self, name: str, env: dotenv.DotEnv, hidden: Hider) -> home.Profile:
+        folder = home.profile_dir(self.root, name)
+        config = home.config(self.place, folder)
+        if config.note:
+            self.notes.append(config.note)
+        zone = config.raw.get("timezone")
+        zone = zone.strip() if isinstance(zone, str) else ""
+        if not zone and self.ref.timezone and name == home.DEFAULT:
+            self.notes.append(
+                f"the home has no `timezone` setting: Hermes goes by the clock of its machine, not by "
+                f"{self.ref.timezone}"
+            )
+        if isinstance(home.lstat(self.place, posixpath.join(folder, "distribution.yaml")), Stat):
+            self.notes.append(
+                f"profile {name} comes from a distribution: `hermes profile update` overwrites its jobs, skills and "
+                "SOUL.md"
+            )
+        return home.Profile(name, folder, config, env, zone or self.ref.timezone, hidden)
+
+    def _profile(self, profile: home.Profile) -> None:
+        name, wanted, everything = profile.name, self.wanted, self.wanted.everything
+        store = jobs.read(self.place, profile, self.hermes.version, inference.current(profile))
+        self.things[name, Kind.JOB] = store.things
+        self.stores[name, Kind.JOB] = store.store
+        self.ended[name, Kind.JOB] = store.ended
+        self.notes += store.notes
+        self.things[name, Kind.SETTING] = settings.read(profile, wanted.keys(name, Kind.SETTING), everything)
+        self.stores[name, Kind.SETTING] = profile.config.store
+        self.things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
+        self.stores[name, Kind.INFERENCE] = profile.config.store
+        self.things[name, Kind.FILE] = files.read(
+            self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref)
+        )
+        self.facts["profiles"][name] = self._facts(profile)
+
+    def _absent(self, name: str, hidden: Hider) -> None:
+        """A profile that is only declared: nothing is there, and inference will be as Hermes makes it."""
+        folder = home.profile_dir(self.root, name)
+        blank = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), self.ref.timezone, hidden)
+        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+            self.things[name, kind] = {}
+            self.stores[name, kind] = Store.MISSING
+        self.things[name, Kind.INFERENCE] = {"": inference.observed(blank)}
+        self.facts["profiles"][name] = {**self._facts(blank), "env_known": False}
+
+    def _facts(self, profile: home.Profile) -> dict[str, Json]:
+        env = profile.env
+        channels = [
+            platform
+            for platform, variable in sorted(dotenv.HOME_CHANNELS.items())
+            if variable in env.filled or profile.config.raw.get(variable)
+        ]
+        skills = home.tree(self.place, profile.folder, "skills") if self.wanted.keys(profile.name, Kind.JOB) else []
+        return {
+            "zone": profile.zone,
+            "env": sorted(env.filled),
+            "env_known": True,
+            "home_channels": channels,
+            "scripts": home.tree(self.place, profile.folder, "scripts"),
+            "skills": [posixpath.dirname(p).removeprefix("skills/") for p in skills if p.endswith("/SKILL.md")],
+            "config": profile.hider.value(dict(profile.config.raw)),
+        }
+
+    def _pinned(self) -> list[str]:
+        """Settings that this machine's administrator has pinned in `/etc/hermes`."""
+        data = home.text(self.place, _MANAGED, configfile.LIMIT)
+        if not isinstance(data, bytes):
+            return []
+        try:
+            raw = configfile.parse(data, _MANAGED)
+        except configfile.NotReadable:
+            return []
+        pinned = [".".join(path) for path, _ in settings.leaves(raw)]
+        self.notes.append(f"{_MANAGED} pins {len(pinned)} setting(s) on this machine")
+        return pinned
+
+    def _sticky(self, names: list[str]) -> None:
+        data = home.text(self.place, posixpath.join(self.root, "active_profile"), home.SMALL_LIMIT)
+        name = data.decode(errors="replace").strip() if isinstance(data, bytes) else ""
+        if name and name != home.DEFAULT:
+            gone = "" if name in names else ", which is not there"
+            self.notes.append(
+                f"active_profile is {name}{gone}: plain `hermes …` commands go there; this plan goes by what it names"
+            )
+
+    def result(self, blocked: str) -> Observation:
+        return Observation(
+            version=self.hermes.version,
+            things=self.things,
+            stores=self.stores,
+            ended=self.ended,
+            blocked=blocked,
+            notes=tuple(self.notes),
+            facts=self.facts,
+        )
+
+
+def blank(ref: HomeRef) -> Observation:
+    """A home as `provision` makes it."""
+    hermes = interpreter.find(ref.place, ref.options)
+    hidden = hider(ref)
+    profile = home.Profile(home.DEFAULT, ref.path, home.Config(ref.path), dotenv.DotEnv(), ref.timezone, hidden)
+    things: Parts = {
+        ("", Kind.PROFILE): {home.DEFAULT: Observed(Kind.PROFILE, "", home.DEFAULT, name=home.DEFAULT)},
+        (home.DEFAULT, Kind.JOB): {},
+        (home.DEFAULT, Kind.SETTING): {},
+        (home.DEFAULT, Kind.FILE): {},
+        (home.DEFAULT, Kind.INFERENCE): {"": inference.observed(profile)},
+    }
+    facts = _home_facts(ref.place, hermes)
+    facts["profiles"][home.DEFAULT] = {
+        "zone": ref.timezone,
+        "env": [],
+        "env_known": True,
+        "home_channels": [],
+        "scripts": [],
+        "skills": [],
+        "config": {},
+    }
+    return Observation(version=hermes.version, things=things, facts=facts)
+
+
+def prepared(observation: Observation, declared: Mapping[str, Json]) -> Observation:
+    """With what else the setup declares, for the functions that see one resource at a time."""
+    return replace(observation, facts={**observation.facts, "declared": dict(declared)})

@@ -1,0 +1,116 @@
+"""Writes to config.yaml: parsed before, only the declared paths changed, read again and compared after."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import record as records
+from . import yamledit
+
+_TRIES = 3
+
+
+def perform(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """All operations in one write; one that is refused or stale leaves the others alone."""
+    # A link stays where it is, and the file that it points to is written, as Hermes itself does.
+    path = Path(os.path.realpath(Path(request["home"]) / "config.yaml"))
+    for _ in range(_TRIES):
+        results = _attempt(path, request["ops"], bytes.fromhex(request["key"]))
+        if results is not None:
+            return results
+    return [_result(op, "stale", f"{path} changes faster than it can be written") for op in request["ops"]]
+
+
+def _attempt(path: Path, ops: list[dict[str, Any]], key: bytes) -> list[dict[str, Any]] | None:
+    """None iff the file changed in between."""
+    before = path.read_bytes() if path.exists() else None
+    why = _unfit(before, path)
+    if why:
+        return [_result(op, "refused", why) for op in ops]
+    text = (before or b"").decode("utf-8")
+    results = []
+    for op in ops:
+        raw = records.to_json(yamledit.load(text) or {})
+        if _seen(raw, op, key) != op["fingerprint"]:
+            results.append(_result(op, "stale", "the value in config.yaml has changed since it was looked at"))
+            continue
+        try:
+            text = yamledit.edit(text, _whole(raw, op["set"]), op["unset"])
+        except yamledit.CannotEdit as error:
+            results.append(_result(op, "refused", f"config.yaml: {error}"))
+        else:
+            results.append(_result(op, "ok", ""))
+    after = text.encode("utf-8")
+    if after != (before or b"") or (before is None and any(r["code"] == "ok" for r in results)):
+        if (path.read_bytes() if path.exists() else None) != before:
+            return None
+        try:
+            write(path, after)
+        except OSError as error:
+            return [_result(op, "refused", f"{path}: {error.strerror or error}") for op in ops]
+        if path.read_bytes() != after:
+            return None
+    return results
+
+
+def _unfit(data: bytes | None, path: Path) -> str:
+    if importlib.import_module("hermes_cli.config").is_managed():
+        return "this home is managed by another system, which writes its config.yaml"
+    if data is None:
+        return ""
+    try:
+        found = yamledit.load(data.decode("utf-8"))
+    except (UnicodeDecodeError, yamledit.yaml.YAMLError) as error:
+        return f"{path} cannot be read, so it is not written: {str(error).splitlines()[0]}"
+    return "" if found is None or isinstance(found, dict) else f"{path} is not a mapping, so it is not written"
+
+
+def _seen(raw: dict[str, Any], op: dict[str, Any], key: bytes) -> str:
+    """The fingerprint of what the operation stands for, made as the plan's side makes it."""
+    if op.get("keys"):
+        return records.digest({name: raw[name] for name in op["keys"] if name in raw}, key)
+    here: Any = raw
+    for segment in op["path"]:
+        if not isinstance(here, dict) or segment not in here:
+            return ""
+        here = here[segment]
+    return records.digest(here, key)
+
+
+def _whole(raw: dict[str, Any], sets: list[Any]) -> list[Any]:
+    """`model: some/name` becomes a mapping as a whole where the operation sets keys below it."""
+    found: list[Any] = []
+    for path, value in sets:
+        top = raw.get(path[0])
+        if len(path) == 2 and top is not None and isinstance(top, str) and path[0] == "model":
+            if not found or found[-1][0] != ["model"]:
+                found.append([["model"], {}])
+            found[-1][1][path[1]] = value
+        else:
+            found.append([path, value])
+    return found
+
+
+def write(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Whole or not at all; an existing file's mode is kept. Raises OSError."""
+    existing = path.stat() if path.exists() else None
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=".reconciler_", suffix=".tmp")
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), stat.S_IMODE(existing.st_mode) if existing else mode)
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _result(op: dict[str, Any], code: str, words: str) -> dict[str, Any]:
+    return {"ref": op["ref"], "code": code, "id": op.get("id", ""), "words": words, "inert": ""}

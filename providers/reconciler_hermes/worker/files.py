@@ -1,0 +1,111 @@
+"""Files of a profile: opened without following links, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from typing import Any
+
+from . import block as blocks
+from . import record as records
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIMIT = 1 << 20
+
+
+def perform(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each operation by itself."""
+    results = []
+    for op in request["ops"]:
+        code, words = "ok", ""
+        try:
+            code, words = _one(op, request["home"], bytes.fromhex(request["key"]), request["owner"])
+        except blocks.Torn as error:
+            code, words = "refused", str(error)
+        except OSError as error:
+            code, words = "refused", f"{op['path']}: {error.strerror or error}"
+        except UnicodeDecodeError:
+            code, words = "refused", f"{op['path']} is not a text"
+        results.append({"ref": op["ref"], "code": code, "id": op["path"], "words": words, "inert": ""})
+    return results
+
+
+def _one(op: dict[str, Any], home: str, key: bytes, owner: str) -> tuple[str, str]:
+    *above, name = op["path"].split("/")
+    folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in above:
+            folder = _step(folder, part, make=op["op"] != "delete")
+        data, mode = _read(folder, name)
+        seen = "" if data is None else records.digest([records.digest(data.hex(), key), f"0{mode:03o}"], key)
+        if seen != op["fingerprint"]:
+            return "stale", "the file has changed since it was looked at"
+        if op["op"] == "delete" and not op.get("block"):
+            if data is not None:
+                os.unlink(name, dir_fd=folder)
+                os.fsync(folder)
+            return "ok", ""
+        wanted = _wanted(op, data, owner)
+        mode = int(op["mode"], 8) if op.get("mode") else mode if data is not None else _usual(op["path"])
+        if op["op"] == "delete" and not wanted:
+            # Nothing is left but what we made: the file began with our block.
+            os.unlink(name, dir_fd=folder)
+            return "ok", ""
+        _write(folder, name, wanted, mode)
+    finally:
+        os.close(folder)
+    return "ok", ""
+
+
+def _usual(path: str) -> int:
+    return 0o644 if path.startswith(("skills/", "plugins/", "scripts/", "hooks/")) else 0o600
+
+
+def _step(folder: int, part: str, make: bool) -> int:
+    try:
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=folder)
+        return os.open(part, _FOLDER, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _read(folder: int, name: str) -> tuple[bytes | None, int]:
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        return None, 0
+    with os.fdopen(fd, "rb") as file:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise OSError(0, "not a regular file")
+        if info.st_size > _LIMIT:
+            raise OSError(0, f"larger than {_LIMIT} bytes")
+        return file.read(), stat.S_IMODE(info.st_mode) & 0o777
+
+
+def _wanted(op: dict[str, Any], data: bytes | None, owner: str) -> bytes:
+    text = (data or b"").decode("utf-8") if "text" not in op else str(op["text"])
+    if "block" in op:
+        text = blocks.put(text, op["path"], owner, None if op["op"] == "delete" else op["block"])
+    return text.encode("utf-8")
+
+
+def _write(folder: int, name: str, data: bytes, mode: int) -> None:
+    other = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
+    fd = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(fd, mode)
+            os.fsync(fd)
+        os.replace(other, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(other, dir_fd=folder)
+        raise

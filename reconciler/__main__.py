@@ -1,0 +1,5 @@
+"""`python -m reconciler`, for an interpreter whose scripts are not on PATH."""
+
+from reconciler.cli import main
+
+main()

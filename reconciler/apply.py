@@ -1,0 +1,183 @@
+"""Apply: carries a plan out, and the only part of the engine that writes (L8, L9, L10, L12).
+
+Called by the command line and by anyone from Python: without a `Consent` that permits a row, it writes nothing.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+
+from reconciler_specs.address import Address
+from reconciler_specs.errors import ReconcilerError
+
+from .action import Action
+from .consent import Consent, Refusal
+from .event import Event, Outcome
+from .plan import HomePlan, Options, Plan
+from .run import HomeRun, Stop
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A home that has something to do, locked and planned again under its lock."""
+
+    plan: HomePlan
+    run: HomeRun
+    permitted: tuple[Action, ...]
+
+
+def apply(
+    plan: Plan,
+    consent: Consent,
+    workspace: Workspace,
+    options: Options,
+    *,
+    parallel: int = 4,
+    stop: Stop = lambda: False,
+) -> Iterator[Event]:
+    """Carries out the rows of `plan` that `consent` permits, and yields what happens.
+
+    A generator: a caller who does not iterate applies nothing. Each home is locked and planned again first; a row
+    that is no longer the one in `plan` is refused with the new one. `stop()` is asked between steps: once true,
+    what is under way is finished, read back and recorded, and the rest is skipped. Raises StateError before the
+    first write when state, journal or lock cannot be written.
+    """
+    homes = [h for h in plan.homes if h.open]
+    with ExitStack() as locks:
+        ready: list[_Ready] = []
+        for home in homes:
+            yield from _prepare(home, consent, workspace, options, locks, ready)
+        ready = [r for r in ready if r.permitted]
+        if ready:
+            workspace.probe()
+        usable = []
+        for item in ready:
+            try:
+                workspace.provider(item.plan.ref.harness).preflight(item.plan.ref, item.permitted)
+            except ReconcilerError as error:
+                yield _failed(item.plan, error)
+            else:
+                usable.append(item)
+        if len(usable) > 1 and parallel > 1:
+            yield from _side_by_side([partial(r.run.carry_out, r.permitted, stop) for r in usable], parallel)
+        else:
+            for item in usable:
+                yield from item.run.carry_out(item.permitted, stop)
+
+
+def _failed(home: HomePlan, error: ReconcilerError) -> Event:
+    return Event("home-end", home.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
+
+
+def _prepare(
+    home: HomePlan,
+    consent: Consent,
+    workspace: Workspace,
+    options: Options,
+    locks: ExitStack,
+    ready: list[_Ready],
+) -> Iterator[Event]:
+    """Locks a home, plans it again, and tells which of its rows may go on."""
+    try:
+        guard = locks.enter_context(workspace.lock(home.ref))
+        fresh = workspace.plan_home(home.id, options)
+    except ReconcilerError as error:
+        yield _failed(home, error)
+        return
+    if fresh.failed or fresh.hold:
+        reason = fresh.failed or (fresh.hold.why if fresh.hold else "")
+        command = fresh.hold.command if fresh.hold else ""
+        outcome = Outcome.FAILED if fresh.failed else Outcome.HELD
+        yield Event("home-end", home.id, outcome=outcome, reason=reason, command=command)
+        return
+    provider = workspace.provider(home.ref.harness)
+    asked = replace(consent, insider=provider.insider(home.ref, workspace.ancestors()))
+    unattended = workspace.unattended(home.id)
+    seen = set(home.digests.values())
+    permitted: list[Action] = []
+    refused: dict[Address, str] = {}
+    for action in fresh.open:
+        digest = fresh.digests[action.address]
+        refusal = asked.refusal(action, digest, unattended)
+        if refusal is None and digest not in seen:
+            refusal = Refusal("changed since the plan that you saw", "reconciler plan", waits=False)
+        waits_for = next((n for n in action.needs if n in refused), None)
+        if refusal is None and waits_for is not None:
+            refused[action.address] = "skipped"
+            yield Event("outcome", home.id, action.address, str(action.row), Outcome.SKIPPED, f"waits for {waits_for}")
+        elif refusal is not None:
+            refused[action.address] = refusal.why
+            outcome = Outcome.WAITS if refusal.waits else Outcome.REFUSED
+            yield Event("outcome", home.id, action.address, str(action.row), outcome, refusal.why, refusal.command)
+        else:
+            permitted.append(action)
+    still = {a.address for a in fresh.open}
+    for action in home.open:
+        if action.address not in still:
+            now = next((a for a in fresh.actions if a.address == action.address), None)
+            reason = f"the home or the setup changed since the plan: now {_now(now)}"
+            yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
+    ready.append(_Ready(fresh, HomeRun(fresh, workspace, guard), tuple(permitted)))
+
+
+def _now(action: Action | None) -> str:
+    """What a row that was to be carried out has become, in words."""
+    if action is None:
+        return "nothing is to be done"
+    if action.hold is not None:
+        return f"{action.row}, held: {action.hold.why}"
+    return ", ".join(f"{c.field}: {c.row}" for c in action.changes) or str(action.row)
+
+
+def _side_by_side(runs: Sequence[Callable[[], Iterator[Event]]], parallel: int) -> Iterator[Event]:
+    """Several homes at once, each serial in itself; events come in the order in which they happen."""
+    events: queue.Queue[Event | BaseException | None] = queue.Queue()
+    waiting = iter(runs)
+    turn = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with turn:
+                run = next(waiting, None)
+            if run is None:
+                break
+            try:
+                for event in run():
+                    events.put(event)
+            except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, which raises it
+                events.put(error)
+                break
+        events.put(None)
+
+    threads = [threading.Thread(target=work, daemon=False) for _ in range(min(parallel, len(runs)))]
+    for thread in threads:
+        thread.start()
+    failure: BaseException | None = None
+    open_threads = len(threads)
+    while open_threads:
+        event = events.get()
+        if event is None:
+            open_threads -= 1
+        elif isinstance(event, BaseException):
+            failure = failure or event
+        else:
+            yield event
+    for thread in threads:
+        thread.join()
+    if failure is not None:
+        raise failure
+
+
+def summary(events: Sequence[Event]) -> Mapping[str, int]:
+    """How many rows ended in which outcome."""
+    counts: dict[str, int] = {}
+    for event in events:
+        if event.what == "outcome" and event.outcome is not None:
+            counts[str(event.outcome)] = counts.get(str(event.outcome), 0) + 1
+    return counts

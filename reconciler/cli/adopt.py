@@ -1,0 +1,199 @@
+"""`reconciler adopt`: take what is there. Writes the setup and state, never a home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import File, State
+
+if TYPE_CHECKING:
+    from reconciler_specs.address import Address
+
+    from ..adopt import Draft, Taken
+
+
+def register(app: typer.Typer) -> None:
+    app.command("adopt")(adopt)
+
+
+def adopt(
+    what: Annotated[list[str], typer.Argument(help="The path of a home, or a home or address of the setup.")],
+    name: Annotated[str | None, typer.Option("--as", help="The home's id in the setup (for a path).")] = None,
+    extends: Annotated[str | None, typer.Option("--extends", help="The template that the new block extends.")] = None,
+    mapping: Annotated[
+        list[str] | None, typer.Option("--map", help="ADDRESS=ID: which thing an address means.")
+    ] = None,
+    only: Annotated[str | None, typer.Option("--only", help="Take only what this glob or address selects.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Take defaults too.")] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print the block; write nothing.")] = False,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """Take a home, or things in it, as they are: by PATH into the setup, by HOME or address into state."""
+    from ..errors import UsageError
+    from .common import setup_path
+
+    pairs = _mapping(mapping or [])
+    first = what[0] if what else next((str(a) for a in pairs), "")
+    try:
+        path: Path | None = setup_path(file)
+    except UsageError:
+        path = None
+    if path is not None and path.exists() and _names_home(path, first):
+        return _adopt_home(path, state, what, pairs)
+    if len(what) != 1:
+        raise UsageError(f"{first}: no home of the setup, so it is a path, and a path is adopted alone")
+    return _adopt_path(first, file or Path("setup.yaml"), path, state, name, extends, only, everything, show)
+
+
+def _mapping(pairs: list[str]) -> dict[Address, str]:
+    from reconciler_specs.address import Address
+
+    from ..errors import UsageError
+
+    found = {}
+    for pair in pairs:
+        address, mark, harness_id = pair.partition("=")
+        try:
+            found[Address.parse(address)] = harness_id
+        except ValueError as error:
+            raise UsageError(f"--map {pair}: {error}") from error
+        if not mark or not harness_id:
+            raise UsageError(f"--map {pair}: ADDRESS=ID is expected")
+    return found
+
+
+def _names_home(path: Path, target: str) -> bool:
+    """Whether a setup declares the home that the target starts with; a relative path may look like an address."""
+    from reconciler_specs.load import load
+
+    return target.partition("/")[0] in load(path).homes
+
+
+def _adopt_home(path: Path, state: Path | None, what: list[str], pairs: dict[Address, str]) -> int:
+    from ..adopt import adopt_home
+    from .common import check_targets, workspace
+
+    space = workspace(path, state)
+    targets = check_targets(space, what)
+    for home_id in dict.fromkeys([t.partition("/")[0] for t in targets] + [a.home for a in pairs]):
+        mine = [t for t in targets if t.partition("/")[0] == home_id]
+        _tell(adopt_home(space, home_id, mine, {a: i for a, i in pairs.items() if a.home == home_id}))
+    return 0
+
+
+def _tell(taken: Taken) -> None:
+    from .render.style import out, safe
+
+    for address, open_fields in taken.took:
+        tail = f"  (differs: {', '.join(open_fields)}; the plan shows it as claim)" if open_fields else ""
+        out(f"  = {safe(str(address))}{tail}")
+    for line in taken.left:
+        out(f"  ! {safe(line)}")
+    out(f"{taken.home}: took {len(taken.took)} thing(s); the home was not written to.")
+    out("next: reconciler plan")
+
+
+def _adopt_path(
+    target: str,
+    file: Path,
+    existing: Path | None,
+    state: Path | None,
+    name: str | None,
+    extends: str | None,
+    only: str | None,
+    everything: bool,
+    show: bool,
+) -> int:
+    from reconciler_specs.render import render_home
+
+    from ..adopt import adopt_home, draft, survey
+    from ..plan import Options
+    from .common import providers, workspace
+    from .render.style import out, safe
+
+    setup = existing if existing is not None and existing.exists() else file
+    found = survey(target, providers())
+    home_id = name or _free_name(setup, found.ref.path)
+    made = draft(found, home_id, target, only=only or "", everything=everything, extends=extends or "")
+    if show:
+        out("homes:\n" + render_home(home_id, made.block).rstrip("\n"))
+        _remarks(made)
+        return 0
+    _write(setup, home_id, made)
+    space = workspace(setup, state)
+    taken = adopt_home(space, home_id, [home_id], made.ids)
+    out(f"Adopted {safe(found.ref.path)} ({found.ref.harness}) as {home_id} in {setup}.")
+    out(f"  {len(taken.took)} thing(s) taken; the home was not written to.")
+    _remarks(made)
+    plan = space.plan(Options(targets=(home_id,)))
+    rows = [a for h in plan.homes for a in h.actions]
+    if rows:
+        out("  The plan is not empty; each row says why:")
+        for action in rows:
+            out(
+                f"    {safe(str(action.address))}  {action.row}  {safe(action.hold.why if action.hold else action.reason)}"
+            )
+    out("next: reconciler plan")
+    return 0
+
+
+def _free_name(setup: Path, path: str) -> str:
+    """A home id that the setup does not have: `main` for the first, else from the folder's name."""
+    import re
+
+    from reconciler_specs.load import load
+
+    taken = set(load(setup).homes) if setup.exists() else set()
+    parts = [re.sub(r"[^a-z0-9_-]+", "-", p.lower()).strip("-._") for p in path.rstrip("/").split("/")[-2:]]
+    for candidate in ["main", *reversed([p for p in parts if p])]:
+        if candidate not in taken:
+            return candidate
+    number = 2
+    while f"main-{number}" in taken:
+        number += 1
+    return f"main-{number}"
+
+
+def _write(setup: Path, home_id: str, made: Draft) -> None:
+    """Adds the block to the setup, or starts one with it."""
+    from reconciler_specs.edit import SetupEditor
+    from reconciler_specs.render import render_home
+
+    if not setup.exists():
+        from ..errors import UsageError
+
+        head = "# What this setup declares is kept as it says; what it does not name is never touched.\n"
+        text = f"{head}version: 1\nname: {_owner()}\n\nhomes:\n{render_home(home_id, made.block)}"
+        try:
+            with setup.open("x", encoding="utf-8") as handle:
+                handle.write(text)
+        except OSError as error:
+            raise UsageError(f"{setup}: cannot be written ({error.strerror})") from error
+        return
+    editor = SetupEditor(setup)
+    editor.add_home(home_id, made.block)
+    editor.write()
+
+
+def _owner() -> str:
+    """A name for a new setup: the folder's, if it is one."""
+    from reconciler_specs.values import NAME
+
+    folder = Path.cwd().name.lower()
+    return folder if NAME.match(folder) else "setup"
+
+
+def _remarks(made: Draft) -> None:
+    from .render.style import out, safe
+
+    for title, lines in (("left as it is (unmanaged)", made.left), ("wants a look", made.look)):
+        if lines:
+            out(f"  {title}:")
+            for line in lines[:20]:
+                out(f"    - {safe(line)}")
+            if len(lines) > 20:
+                out(f"    … and {len(lines) - 20} more")

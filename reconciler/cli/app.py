@@ -1,0 +1,77 @@
+"""The program: its commands, and the one place where errors become words and exit codes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from reconciler_specs.errors import ReconcilerError
+
+from . import adopt, apply, capture, doctor, plan, setup, show, state
+
+app = typer.Typer(
+    name="reconciler",
+    help="Plan and apply what setup.yaml declares to the homes of AI agents.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (setup, adopt, plan, apply, capture, show, doctor, state):
+    module.register(app)
+
+
+def run(argv: Sequence[str]) -> int:
+    """The exit code of one command line. Bad input is told in words, without a traceback."""
+    # A short-lived process: collecting cycles costs more than it frees.
+    gc.disable()
+    before_dashes = list(argv[: argv.index("--")] if "--" in argv else argv)
+    if "-n" in before_dashes or "--dry-run" in before_dashes:
+        print("There is no dry run: that is `reconciler plan`, which only reads.", file=sys.stderr)
+        return 1
+    try:
+        result = app(list(argv), standalone_mode=False)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        print("Stopped; nothing more was done.", file=sys.stderr)
+        return 1
+    except ReconcilerError as error:
+        _tell(error)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted. What was begun is in the journal; the next run looks.", file=sys.stderr)
+        return 6
+    except BrokenPipeError:
+        # The reader (head, less) went away: leave quietly, and keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last boundary: a bug, told without secrets from its frames
+        code = _usage(error)
+        if code is None and os.environ.get("RECONCILER_DEBUG"):
+            raise
+        if code is None:
+            print(f"reconciler has a bug: {type(error).__name__}. Run again with RECONCILER_DEBUG=1.", file=sys.stderr)
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _tell(error: ReconcilerError) -> None:
+    from .render.style import safe
+
+    print(safe(str(error)), file=sys.stderr)
+    if error.hint:
+        print(f"  next: {safe(error.hint)}", file=sys.stderr)
+
+
+def _usage(error: Exception) -> int | None:
+    """1 for what the command-line parser refuses (its own 2 means something else here), None for anything else."""
+    show = getattr(error, "show", None)
+    if show is None or not hasattr(error, "exit_code"):
+        return None
+    show()
+    return 1

@@ -1,0 +1,239 @@
+"""`reconciler apply` and `reconciler provision`: the only commands that write a home."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Allow, File, Json, State, Targets
+
+if TYPE_CHECKING:
+    from ..consent import Consent
+    from ..event import Event
+    from ..plan import Options, Plan
+    from ..workspace import Workspace
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: agree to `auto` rows and to those you name.")]
+Parallel = Annotated[int, typer.Option("--parallel", min=1, max=64, help="Homes at once; one home is always serial.")]
+Events = Annotated[Path | None, typer.Option("--events", help="Append one JSON line per event to FILE.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("apply")(apply)
+    app.command("provision")(provision)
+
+
+def apply(
+    targets: Targets = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="Carry out the rows of a saved plan, and no other.")
+    ] = None,
+    expect: Annotated[
+        str | None, typer.Option("--expect", help="Carry out the plan with this digest, and no other.")
+    ] = None,
+    reviewed: Annotated[bool, typer.Option("--reviewed", help="The plan was reviewed, deletes included.")] = False,
+    yes: Yes = False,
+    restore: Annotated[
+        list[str] | None, typer.Option("--restore", help="Put TARGET back to the setup's value.")
+    ] = None,
+    allow: Allow = None,
+    parallel: Parallel = 4,
+    events: Events = None,
+    json: Json = False,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """Carry the plan out: write, read back, record."""
+    from ..plan import Options
+    from .common import check_guards, check_targets, workspace
+
+    space = workspace(file, state)
+    options = Options(
+        targets=check_targets(space, [*(targets or []), *((restore or []) if not targets else [])]),
+        restore=check_targets(space, restore or []),
+        allow=check_guards(allow or []),
+    )
+    return _carry_out(
+        space,
+        options,
+        plan=plan,
+        expect=expect,
+        reviewed=reviewed,
+        yes=yes,
+        parallel=parallel,
+        events=events,
+        json=json,
+    )
+
+
+def provision(
+    home: Annotated[str, typer.Argument(help="A home of the setup that does not exist yet.")],
+    yes: Yes = False,
+    events: Events = None,
+    json: Json = False,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """Make a home that does not exist yet, with what the setup declares for it."""
+    from ..errors import UsageError
+    from ..plan import Options
+    from .common import check_targets, workspace
+
+    space = workspace(file, state)
+    check_targets(space, [home])
+    if home not in space.setup.homes:
+        raise UsageError(f"{home}: give the id of a home", hint=f"homes: {', '.join(space.setup.homes)}")
+    options = Options(targets=(home,), provision=frozenset({home}))
+    return _carry_out(space, options, yes=yes, events=events, json=json)
+
+
+def _carry_out(
+    space: Workspace,
+    options: Options,
+    *,
+    plan: Path | None = None,
+    expect: str | None = None,
+    reviewed: bool = False,
+    yes: bool = False,
+    parallel: int = 4,
+    events: Path | None = None,
+    json: bool = False,
+) -> int:
+    from ..apply import apply as carry_out
+    from .render.outcome import Reporter
+
+    made = space.plan(options)
+    if not json:
+        _show(made)
+    consent = _consent(made, options, space, plan=plan, expect=expect, reviewed=reviewed, yes=yes, json=json)
+    if consent is None:
+        return 5
+    reporter = Reporter(quiet=json)
+    with _sink(events) as write, _interrupts() as stop:
+        told: list[Event] = []
+        for event in carry_out(made, consent, space, options, parallel=parallel, stop=stop):
+            told.append(event)
+            write(event)
+            reporter.tell(event)
+    code = _code(made, told)
+    if json:
+        from .render.json import apply_json
+        from .render.style import out
+
+        out(apply_json(made, told, code))
+    else:
+        reporter.close(made, told)
+    return code
+
+
+def _show(made: Plan) -> None:
+    from .render.plan import plan_text
+    from .render.style import Style, out
+
+    for text in plan_text(made, Style(sys.stdout)):
+        out(text)
+
+
+def _consent(
+    made: Plan,
+    options: Options,
+    space: Workspace,
+    *,
+    plan: Path | None,
+    expect: str | None,
+    reviewed: bool,
+    yes: bool,
+    json: bool,
+) -> Consent | None:
+    """What was agreed to; None when a person at a terminal said no."""
+    from ..consent import Consent
+    from ..errors import UsageError
+
+    everything = frozenset(d for h in made.homes for a in h.open for d in (h.digests[a.address],))
+    asked = Consent(yes=yes, reviewed=reviewed, named=options.targets, restore=options.restore, allow=options.allow)
+    if plan is not None:
+        from dataclasses import replace
+
+        from ..planfile import read
+
+        return replace(asked, approved=read(plan, space.setup.name), only_approved=True)
+    if expect is not None:
+        if expect != made.digest:
+            raise UsageError(
+                f"The plan is no longer the expected one: its digest is {made.digest}, not {expect}.",
+                hint="reconciler plan",
+            )
+        return Consent(yes, everything, True, False, reviewed, options.targets, options.restore, options.allow)
+    if not everything or yes or json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return asked
+    from .render.ask import ask
+
+    if not ask(made, reviewed=reviewed):
+        return None
+    return Consent(yes, everything, False, True, reviewed, options.targets, options.restore, options.allow)
+
+
+@contextmanager
+def _sink(events: Path | None) -> Iterator[Callable[[Event], None]]:
+    """Where `--events` lines go: appended, one JSON object a line, each flushed so that a reader sees it."""
+    if events is None:
+        yield lambda _event: None
+        return
+    import json
+
+    from ..errors import UsageError
+
+    try:
+        handle = events.open("a", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--events {events}: cannot be written ({error.strerror})") from error
+    with handle:
+
+        def write(event: Event) -> None:
+            handle.write(json.dumps(event.to_json(), ensure_ascii=True) + "\n")
+            handle.flush()
+
+        yield write
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """E41: the first Ctrl-C finishes what is under way; the second leaves an intent for the next run."""
+    import signal
+
+    asked = False
+
+    def first(_number: int, _frame: object) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print("\nStopping after this step; press Ctrl-C again to stop at once.", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, first)
+    terminated = signal.signal(signal.SIGTERM, first)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, terminated)
+
+
+def _code(made: Plan, told: list[Event]) -> int:
+    from ..action import Row
+    from ..event import EXIT, exit_code
+
+    codes = {0}
+    codes.update(EXIT[e.outcome] for e in told if e.outcome is not None)
+    for home in made.homes:
+        if home.failed:
+            codes.add(4)
+        if home.hold or any((a.hold is not None or a.held_fields) and a.row is not Row.REFUSED for a in home.actions):
+            codes.add(3)
+        if any(a.row is Row.REFUSED for a in home.actions):
+            codes.add(4)
+    return exit_code(codes)

@@ -1,0 +1,102 @@
+"""What commands share: the options that name the setup and the state, and the way to a Workspace."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..provider import Provider
+    from ..workspace import Workspace
+
+File = Annotated[
+    Path | None, typer.Option("--file", "-f", help="The setup (default: setup.yaml here or in a parent folder).")
+]
+State = Annotated[
+    Path | None, typer.Option("--state", help="Where state is kept (default: $XDG_STATE_HOME/reconciler).")
+]
+Targets = Annotated[
+    list[str] | None, typer.Argument(help="An address, a prefix of one, or a glob.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, and nothing else.")]
+Allow = Annotated[
+    list[str] | None, typer.Option("--allow", help="Lift a guard by name (see `reconciler explain guards`).")
+]
+
+
+def setup_path(file: Path | None) -> Path:
+    """The setup to use. Raises UsageError when there is none."""
+    from ..errors import UsageError
+
+    if file is not None:
+        return file
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "setup.yaml").exists():
+            return folder / "setup.yaml"
+    raise UsageError("There is no setup.yaml here or in a parent folder.", hint="reconciler init")
+
+
+def state_dir(state: Path | None) -> Path:
+    """The folder of state, journal and keys; it need not exist."""
+    if state is not None:
+        return state.absolute()
+    base = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    return root / "reconciler"
+
+
+def providers(names: set[str] | None = None) -> dict[str, Provider]:
+    """Installed providers by harness name, found by entry point; only those named, if names are given."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, Any] = {}
+    for entry in entry_points(group="reconciler.providers"):
+        if names is None or entry.name in names:
+            found[entry.name] = entry.load()
+    return found
+
+
+def workspace(file: Path | None, state: Path | None) -> Workspace:
+    """The setup, its state and the providers it needs. Raises SpecError, StateError or UsageError."""
+    from reconciler_specs.load import load
+    from reconciler_state.local import LocalStore
+
+    from ..workspace import Workspace
+
+    setup = load(setup_path(file))
+    wanted = {home.harness for home in setup.homes.values()}
+    return Workspace(setup, LocalStore(state_dir(state)), providers(wanted))
+
+
+def check_targets(space: Workspace, targets: list[str]) -> tuple[str, ...]:
+    """Targets that can select something. Raises UsageError with “did you mean” for a home that is not declared."""
+    from difflib import get_close_matches
+
+    from ..errors import UsageError
+
+    homes = list(space.setup.homes)
+    for target in targets:
+        home = target.partition("/")[0]
+        if home not in homes and not any(c in home for c in "*?[") and home not in space.left_homes():
+            close = get_close_matches(home, homes, 1)
+            hint = f"did you mean {close[0]}?" if close else f"homes: {', '.join(homes) or 'none'}"
+            raise UsageError(f"{target}: no home {home!r} in {space.setup.root.name}", hint=hint)
+    return tuple(targets)
+
+
+def check_guards(names: list[str]) -> frozenset[str]:
+    """Guard names as given with --allow. Raises UsageError for one that is not."""
+    from difflib import get_close_matches
+
+    from ..errors import UsageError
+    from ..guards import GUARDS
+
+    for name in names:
+        if name not in GUARDS:
+            close = get_close_matches(name, GUARDS, 1)
+            raise UsageError(f"--allow {name}: no such guard", hint=f"one of: {', '.join(close or GUARDS)}")
+    return frozenset(names)

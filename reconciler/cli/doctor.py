@@ -1,0 +1,39 @@
+"""`reconciler doctor`: whether everything that plan and apply stand on is in order. It writes nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .common import File, State
+
+
+def register(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    home: Annotated[str | None, typer.Argument(help="A home of the setup (default: all).")] = None,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """Check state, homes, doors and locks, and say what to do about each finding."""
+    from ..doctor import examine
+    from .common import check_targets, workspace
+    from .render.style import Style, out, safe
+
+    import sys
+
+    space = workspace(file, state)
+    if home is not None:
+        check_targets(space, [home])
+    style = Style(sys.stdout)
+    bad = False
+    for finding in examine(space, home):
+        bad = bad or finding.bad
+        mark = style("✗", "red") if finding.bad else style("✓", "green")
+        out(f"{mark} {safe(finding.what)}")
+        if finding.command:
+            out(f"    next: {style(safe(finding.command), 'cyan')}")
+    return 4 if bad else 0

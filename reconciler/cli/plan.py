@@ -1,0 +1,81 @@
+"""`reconciler plan`: what apply would do. It only reads (L18)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Allow, File, Json, State, Targets
+
+if TYPE_CHECKING:
+    from ..plan import Plan
+
+
+def register(app: typer.Typer) -> None:
+    app.command("plan")(plan)
+
+
+def plan(
+    targets: Targets = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Save the plan, for `apply --plan`.")] = None,
+    unmanaged: Annotated[bool, typer.Option("--unmanaged", help="List what nobody declared, too.")] = False,
+    detailed: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="2: would write; 3: something is held.")
+    ] = False,
+    restore: Annotated[list[str] | None, typer.Option("--restore", help="Plan to put TARGET back.")] = None,
+    allow: Allow = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is only recorded, too.")] = False,
+    json: Json = False,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """Show what apply would do to each home."""
+    from ..plan import Options
+    from .common import check_guards, check_targets, workspace
+    from .render.style import out as line
+
+    space = workspace(file, state)
+    options = Options(
+        targets=check_targets(space, targets or []),
+        restore=check_targets(space, restore or []),
+        allow=check_guards(allow or []),
+        unmanaged=unmanaged,
+    )
+    made = space.plan(options)
+    if out is not None:
+        from ..planfile import write
+
+        write(out, made)
+    if json:
+        from .render.json import plan_json
+
+        line(plan_json(made))
+    else:
+        import sys
+
+        from .render.plan import plan_text
+        from .render.style import Style
+
+        for text in plan_text(made, Style(sys.stdout), verbose=verbose):
+            line(text)
+        if out is not None:
+            line(f"Saved to {out}; carry it out with: reconciler apply --plan {out}")
+    return code(made, detailed=detailed)
+
+
+def code(made: Plan, *, detailed: bool) -> int:
+    """The exit code of a plan (laws): a home that failed or a refused row is 4 whatever the flag says."""
+    from ..action import Row
+    from ..event import exit_code
+
+    codes = {0}
+    for home in made.homes:
+        if home.failed or any(a.row is Row.REFUSED for a in home.actions):
+            codes.add(4)
+        if detailed:
+            held = home.hold or any(a.hold is not None or a.held_fields for a in home.actions)
+            codes.add(3 if held else 0)
+            codes.add(2 if any(a.writes for a in home.open) else 0)
+    return exit_code(codes)

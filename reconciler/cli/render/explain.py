@@ -1,0 +1,87 @@
+"""Explain: what can be declared, from the tables that the loader itself uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from reconciler_specs import file, home, inference, job, policy, profile, setting
+from reconciler_specs.reading import Fields
+
+from ...errors import UsageError
+from ..common import providers
+
+KINDS: dict[str, tuple[str, Fields]] = {
+    "home": ("One harness's state directory.", home.FIELDS),
+    "profile": ("An agent within a home.", home.PROFILE_FIELDS),
+    "inference": ("The models that a profile uses.", inference.FIELDS),
+    "job": ("What runs when, with which prompt or script, and where the answer goes.", job.FIELDS),
+    "setting": ("One value of the harness's own configuration, by its dotted path.", setting.FIELDS),
+    "file": ("A file of the profile: whole, or only our block in it.", file.FIELDS),
+    "policy": ("What plan does about drift, missing and removed things.", policy.FIELDS),
+}
+GUARDS = {
+    "rebuild": "the home, or all we own of a store, is gone at once: make it again",
+    "replaced-home": "the home at the path is another one than the one recorded",
+    "unknown-version": "the harness's version is not tested or pinned",
+    "many-deletes": "more deletes than policy.limits.deletes (default: 5, or 30 % of what is owned)",
+    "last-of-kind": "would delete every thing of a kind that the setup owns in the home",
+    "restart": "the harness has to be restarted",
+    "comment-loss": "a door will lose the comments of a file",
+    "rewind": "the setup went back to an older commit",
+}
+
+
+def explain_text(topic: str | None) -> Iterator[str]:
+    """A kind, a field, a harness or the guards; without a topic, what there is. Raises UsageError for a word that
+    is none of them."""
+    if topic is None:
+        yield "kinds:"
+        for name, (doc, _) in KINDS.items():
+            yield f"  {name:<12} {doc}"
+        yield f"harnesses: {', '.join(sorted(providers()))}"
+        yield "more: reconciler explain KIND, KIND.FIELD, a harness, or guards"
+        return
+    name, _, field_name = topic.partition(".")
+    name = _singular(name)
+    if topic == "guards":
+        for guard, doc in GUARDS.items():
+            yield f"  --allow {guard:<16} {doc}"
+    elif name in KINDS:
+        doc, fields = KINDS[name]
+        if field_name:
+            if field_name not in fields:
+                close = get_close_matches(field_name, fields, 1)
+                raise UsageError(f"{name} has no field {field_name!r}", hint=f"fields: {', '.join(close or fields)}")
+            fields = {field_name: fields[field_name]}
+        else:
+            yield f"{name}: {doc}"
+        for key, entry in fields.items():
+            yield f"  {key:<16} {entry.doc}"
+            if field_name and entry.field:
+                yield f"  {'':<16} value class: {entry.shape.cls}"
+    else:
+        yield from _harness(topic)
+
+
+def _singular(word: str) -> str:
+    return {"jobs": "job", "files": "file", "settings": "setting", "profiles": "profile", "homes": "home"}.get(
+        word, word
+    )
+
+
+def _harness(topic: str) -> Iterator[str]:
+    found = providers({topic})
+    if topic not in found:
+        words = [*KINDS, *providers(), "guards"]
+        close = get_close_matches(topic, words, 1)
+        raise UsageError(
+            f"nothing is called {topic!r}", hint=f"did you mean {close[0]}?" if close else ", ".join(words)
+        )
+    provider = found[topic]
+    yield f"{topic}: what its provider can read and write"
+    for kind, traits in provider.traits.items():
+        how = "by its place" if traits.by_place else "by the harness's id"
+        yield f"  {kind.value:<12} matched {how}"
+    for line in provider.limits():
+        yield f"  {line}"

@@ -1,0 +1,79 @@
+"""What an apply does, as it does it, and what came of it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from ...event import Event, Outcome
+from ...plan import Plan
+from .style import Style, out, safe
+
+_MARKS = {
+    Outcome.APPLIED: ("✓", "green"),
+    Outcome.REFUSED: ("✗", "red"),
+    Outcome.NOT_APPLIED: ("✗", "red"),
+    Outcome.INERT: ("✗", "red"),
+    Outcome.UNCERTAIN: ("?", "red"),
+    Outcome.SKIPPED: ("·", "yellow"),
+    Outcome.HELD: ("!", "yellow"),
+    Outcome.WAITS: ("…", "yellow"),
+    Outcome.FAILED: ("✗", "red"),
+}
+
+
+class Reporter:
+    """Prints outcomes as they come; a progress line on a terminal while a door works."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._style = Style(sys.stdout)
+        self._progress = ""
+
+    def tell(self, event: Event) -> None:
+        if self._quiet:
+            return
+        if event.what == "step" and self._style.colour:
+            self._clear()
+            self._progress = f"  … {event.home}: {event.total} change(s) through {event.reason}"
+            sys.stdout.write(self._progress)
+            sys.stdout.flush()
+        elif event.what == "outcome" and event.outcome is not None:
+            self._clear()
+            out(self._line(event))
+            if event.command:
+                out(f"      next: {self._style(safe(event.command), 'cyan')}")
+        elif event.what == "home-end" and event.outcome is not None:
+            self._clear()
+            mark, colour = _MARKS[event.outcome]
+            out(f"  {self._style(mark, colour)} {safe(event.home)}  {event.outcome}: {safe(event.reason)}")
+            if event.command:
+                out(f"      next: {self._style(safe(event.command), 'cyan')}")
+
+    def _line(self, event: Event) -> str:
+        assert event.outcome is not None
+        mark, colour = _MARKS[event.outcome]
+        text = f"  {self._style(mark, colour)} {safe(str(event.address))}  {event.row}"
+        if event.outcome is not Outcome.APPLIED:
+            text += f"  {self._style(str(event.outcome), colour)}"
+        if event.fields:
+            text += f"  ({', '.join(event.fields)})"
+        return text + (f"  {safe(event.reason)}" if event.reason else "")
+
+    def _clear(self) -> None:
+        if self._progress:
+            sys.stdout.write("\r" + " " * len(self._progress) + "\r")
+            self._progress = ""
+
+    def close(self, plan: Plan, told: Sequence[Event]) -> None:
+        """The summary, from what was told: the journal's outcomes, not what was hoped for (L12)."""
+        self._clear()
+        last = {e.address: e.outcome for e in told if e.what == "outcome"}
+        counts = Counter(str(o) for o in last.values())
+        if not counts and not any(h.open for h in plan.homes):
+            out("Nothing to do.")
+            return
+        seconds = sum(e.seconds for e in told if e.what == "home-end")
+        words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "nothing was done"
+        out(self._style("Applied: ", "bold") + words + (f"  ({seconds:.1f} s)" if seconds >= 0.05 else ""))

@@ -1,0 +1,56 @@
+"""`reconciler status` and `reconciler show`: how things stand, and one thing seen from all sides."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .common import File, Json, State, Targets
+
+
+def register(app: typer.Typer) -> None:
+    app.command("status")(status)
+    app.command("show")(show)
+
+
+def status(
+    targets: Targets = None,
+    everything: Annotated[bool, typer.Option("--all", help="List what is in sync, too.")] = False,
+    detailed: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="2: would write; 3: something is held.")
+    ] = False,
+    json: Json = False,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """Two letters per thing: the setup since the last apply, the home since the last apply."""
+    from ..plan import Options
+    from .common import check_targets, workspace
+    from .plan import code
+    from .render.status import status_json, status_text
+    from .render.style import out
+
+    space = workspace(file, state)
+    made = space.plan(Options(targets=check_targets(space, targets or []), in_sync=everything or json))
+    for line in [status_json(made)] if json else status_text(made, everything=everything):
+        out(line)
+    return code(made, detailed=detailed)
+
+
+def show(
+    target: Annotated[str, typer.Argument(help="The address of one thing, or of one field of it (ADDRESS#field).")],
+    json: Json = False,
+    file: File = None,
+    state: State = None,
+) -> int:
+    """One thing from all sides: declared, last applied, observed; where each value comes from; what was done to it."""
+    from .common import check_targets, workspace
+    from .render.show import show_json, show_text
+    from .render.style import out
+
+    space = workspace(file, state)
+    check_targets(space, [target])
+    for line in [show_json(space, target)] if json else show_text(space, target):
+        out(line)
+    return 0

@@ -1,0 +1,96 @@
+"""Consent: a value that `apply` checks for each row before its intent is journaled. Nobody passes round it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from reconciler_specs.address import Kind, selects, split_field
+
+from .action import Action, Fact, FieldRow, Row, Tier
+from .gate import verbs
+
+# What `policy.unattended` may never cover (laws, “Gate and consent”).
+_NEVER_UNATTENDED = ("delete", "access", "secrets")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a row may not be carried out, and the command that would permit it. `waits` tells a missing consent
+    (exit 5) from a refusal (exit 4)."""
+
+    why: str
+    command: str = ""
+    waits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What the person, or the pipeline, has agreed to. `Consent()` permits nothing.
+
+    `yes` is --yes. `approved` are row digests: all rows of a plan that a person said yes to at a terminal, of a
+    plan file, or of a plan whose digest was given with --expect. `only_approved` is set for a plan file or
+    digest: rows outside it are refused. `reviewed` is --reviewed; at a `terminal` it needs no file. `named` are
+    the command's targets, `restore` and `allow` its flags. `insider` says why the caller runs inside the home's
+    own process tree.
+    """
+
+    yes: bool = False
+    approved: frozenset[str] = frozenset()
+    only_approved: bool = False
+    terminal: bool = False
+    reviewed: bool = False
+    named: tuple[str, ...] = ()
+    restore: tuple[str, ...] = ()
+    allow: frozenset[str] = frozenset()
+    insider: str = ""
+
+    def refusal(self, action: Action, digest: str, unattended: Collection[str]) -> Refusal | None:
+        """None iff the row may be carried out."""
+        address = action.address
+        if action.tier is Tier.REFUSE:
+            return Refusal(f"never done: {action.rule}", waits=False)
+        if self.only_approved and digest not in self.approved:
+            return Refusal("not in the approved plan, or changed since", "reconciler plan --out FILE", waits=False)
+        if action.tier is Tier.CONFIRM and self.insider:
+            return Refusal(
+                f"an approval from inside the home's own process tree is refused ({self.insider})", waits=False
+            )
+        if action.row is Row.DELETE:
+            if not self.reviewed:
+                return Refusal("deletes need a review", f"reconciler apply {address} --reviewed")
+            if not (self.terminal or digest in self.approved):
+                return Refusal("without a terminal a delete needs an approved plan", "reconciler plan --out FILE")
+            return None
+        if digest in self.approved:
+            return None
+        if action.tier is Tier.CONFIRM:
+            covered = all(part & set(unattended) for part in verbs(action))
+            if covered and not any(n.startswith(_NEVER_UNATTENDED) for part in verbs(action) for n in part):
+                return None
+            if self._names(action):
+                return None
+            return Refusal(f"needs a person: {action.rule}", f"reconciler apply {address} --yes")
+        if self.yes or self._names(action):
+            return None
+        return Refusal("needs --yes", "reconciler apply --yes")
+
+    def _names(self, action: Action) -> bool:
+        """Whether the same command names this very row: `TARGET --yes`, `--restore TARGET` or `--allow rebuild`."""
+        address = str(action.address)
+        if self.yes and any(_exact(t, action) for t in self.named):
+            return True
+        restoring = action.row is Row.MISSING or any(c.row is FieldRow.RESTORE for c in action.changes)
+        if restoring and any(selects(split_field(t)[0], action.address) for t in self.restore):
+            return True
+        rebuilt = action.row in (Row.MISSING, Row.PROVISION) and "rebuild" in self.allow
+        return rebuilt or (Fact.RESTARTS in action.facts and "restart" in self.allow) or address in self.restore
+
+
+def _exact(target: str, action: Action) -> bool:
+    """A glob or the thing's own address names it; a mere prefix does not, except a home for its first contact."""
+    text = str(action.address)
+    if action.address.kind is Kind.HOME:
+        return split_field(target)[0] == text
+    return fnmatchcase(text, split_field(target)[0])

@@ -1,0 +1,99 @@
+"""The order of a plan's rows and who waits for whom; the only module that knows networkx, and loads it late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.errors import ReconcilerError
+
+from .action import Action, Row
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+# Makes what others stand on first, where nothing else decides.
+_KINDS = {k: i for i, k in enumerate((Kind.HOME, Kind.PROFILE, Kind.FILE, Kind.SETTING, Kind.INFERENCE, Kind.JOB))}
+
+Edge = tuple[int, int]
+
+
+class CycleError(ReconcilerError):
+    """Things that need each other: none of them can come first. `path` is the round, its first address twice."""
+
+    def __init__(self, path: Sequence[Address]) -> None:
+        self.path = tuple(path)
+        names = " → ".join(str(a) for a in path)
+        super().__init__(f"these need each other: {names}", hint="take one of the references out of the setup")
+
+
+def order(actions: Sequence[Action]) -> list[Action]:
+    """The actions so that each comes after those it needs; deletes last, and before what they need.
+
+    A need that has no action is met already. Equal among equals: by kind, then by address, so that the same rows
+    always come in the same order. Raises CycleError.
+    """
+    ranks = [(a.row is Row.DELETE, _KINDS[a.address.kind], str(a.address), i) for i, a in enumerate(actions)]
+    edges = _edges(actions)
+    if not edges:
+        return [actions[i] for i in sorted(range(len(actions)), key=ranks.__getitem__)]
+    graph = _graph(actions, edges)
+    # Deletes come last as a whole; only among themselves do edges decide.
+    out: list[Action] = []
+    import networkx as nx
+
+    for deletes in (False, True):
+        part = graph.subgraph(i for i, a in enumerate(actions) if (a.row is Row.DELETE) is deletes)
+        try:
+            out += [actions[i] for i in nx.lexicographical_topological_sort(part, key=ranks.__getitem__)]
+        except nx.NetworkXUnfeasible:
+            # An edge leads from what comes first; people read a cycle as “a needs b”.
+            cycle = nx.find_cycle(part if deletes else part.reverse(copy=False))
+            raise CycleError([actions[i].address for i, _ in cycle] + [actions[cycle[0][0]].address]) from None
+    return out
+
+
+def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Address, Address]:
+    """Which address waits for which failed one, directly or through others (L12); the failed are not listed.
+
+    Of several failed ones the first by address is named.
+    """
+    lost = set(failed)
+    edges = _edges(actions)
+    if not edges or not lost:
+        return {}
+    import networkx as nx
+
+    graph = _graph(actions, edges)
+    waits: dict[Address, Address] = {}
+    for address in sorted(lost):
+        for start in (i for i, a in enumerate(actions) if a.address == address):
+            for waiting in nx.descendants(graph, start):
+                if actions[waiting].address not in lost:
+                    waits.setdefault(actions[waiting].address, address)
+    return waits
+
+
+def _edges(actions: Sequence[Action]) -> list[Edge]:
+    """(first, then) by index. A delete goes before the delete of what it needs; across the two phases none."""
+    places: dict[Address, list[int]] = {}
+    for index, action in enumerate(actions):
+        places.setdefault(action.address, []).append(index)
+    edges: list[Edge] = []
+    for then, action in enumerate(actions):
+        for need in action.needs:
+            for first in places.get(need, ()):
+                if (actions[first].row is Row.DELETE) is not (action.row is Row.DELETE):
+                    continue
+                edges.append((then, first) if action.row is Row.DELETE else (first, then))
+    return edges
+
+
+def _graph(actions: Sequence[Action], edges: Sequence[Edge]) -> nx.DiGraph[Any]:
+    import networkx as nx
+
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_nodes_from(range(len(actions)))
+    graph.add_edges_from(edges)
+    return graph

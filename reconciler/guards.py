@@ -1,0 +1,88 @@
+"""Guards: what holds a home or a row until the command line lifts it by name (L14, L15, “Guards”). Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from reconciler_specs.address import Address, Kind
+from reconciler_state.record import Owned
+
+from .action import Action, Hold, Row
+from .observe import Observation, Store, Unknown
+from .provider import KindTraits
+
+GUARDS = (
+    "rebuild",
+    "replaced-home",
+    "unknown-version",
+    "many-deletes",
+    "last-of-kind",
+    "restart",
+    "comment-loss",
+    "rewind",
+)
+# Below this many deletes in a home no share of it counts as many.
+FEW = 5
+SHARE = 0.3
+
+
+def lost_store(
+    home: str,
+    owned: Mapping[str, Owned],
+    observation: Observation,
+    traits: Mapping[Kind, KindTraits],
+) -> str:
+    """L14: why the home looks lost or replaced, "" if it does not."""
+    stores: dict[tuple[str, Kind], list[Owned]] = defaultdict(list)
+    for path, thing in owned.items():
+        address = Address.parse(f"{home}/{path}")
+        if not traits.get(address.kind, KindTraits()).by_place:
+            stores[address.profile, address.kind].append(thing)
+    for (profile, kind), things in stores.items():
+        ended = observation.ended.get((profile, kind), {})
+        alive = [t for t in things if t.id not in ended]
+        if not alive:
+            continue
+        where = f"{kind} of profile {profile}"
+        state = observation.stores.get((profile, kind), Store.PROPER)
+        if state is not Store.PROPER:
+            return f"the store with the {where} is {state.value}, and {len(alive)} of ours were in it"
+        seen = observation.things.get((profile, kind), {})
+        if isinstance(seen, Unknown):
+            continue
+        if len(alive) >= 2 and not any(t.id in seen for t in alive):
+            return f"all {len(alive)} of our {where} are gone at once"
+    return ""
+
+
+def limit_deletes(
+    actions: Sequence[Action], owned: Mapping[str, Owned], home: str, limit: int | None, allowed: Collection[str]
+) -> list[Action]:
+    """Holds deletes that are too many at once, or that would leave none of a kind of which there were several."""
+    deletes = [a for a in actions if a.row is Row.DELETE and a.hold is None]
+    many = limit if limit is not None else max(FEW, int(len(owned) * SHARE))
+    kinds: dict[Kind, int] = defaultdict(int)
+    for path in owned:
+        kinds[Address.parse(f"{home}/{path}").kind] += 1
+    gone: dict[Kind, int] = defaultdict(int)
+    for action in deletes:
+        gone[action.address.kind] += 1
+
+    def guarded(action: Action) -> Action:
+        if action.row is not Row.DELETE or action.hold is not None:
+            return action
+        kind = action.address.kind
+        if len(deletes) > many and "many-deletes" not in allowed:
+            why = f"{len(deletes)} deletes in one run (more than {many})"
+            return _held(action, "many-deletes", why)
+        if gone[kind] > 1 and gone[kind] == kinds[kind] and "last-of-kind" not in allowed:
+            return _held(action, "last-of-kind", f"would delete every {kind} that this setup owns here")
+        return action
+
+    return [guarded(a) for a in actions]
+
+
+def _held(action: Action, guard: str, why: str) -> Action:
+    return replace(action, guard=guard, hold=Hold(why, f"reconciler apply --reviewed --allow {guard}"))

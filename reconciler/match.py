@@ -1,0 +1,108 @@
+"""Match: which declared, owned and observed things are one thing (L1). Pure; by harness id, never by name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.resource import Resource
+from reconciler_state.record import Owned
+
+from .observe import ABSENT, Absent, Observation, Observed, Unknown
+from .provider import KindTraits
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """The three sides of one address: declared D, owned B, observed O.
+
+    `namesakes` are observed things of the same name that nobody of ours owns: they suggest, they never match.
+    `foreign` is the setup that owns the one namesake or place, "" if none does.
+    """
+
+    address: Address
+    desired: Resource | None
+    owned: Owned | None
+    observed: Observed | Absent | Unknown
+    namesakes: tuple[Observed, ...] = ()
+    foreign: str = ""
+
+
+def match(
+    home: str,
+    resources: Mapping[Address, Resource],
+    owned: Mapping[str, Owned],
+    others: Mapping[str, Mapping[str, Owned]],
+    observation: Observation,
+    traits: Mapping[Kind, KindTraits],
+) -> list[Triple]:
+    """One Triple per address that is declared or owned, in the setup's order and then by address.
+
+    `owned` is this setup's set (address path → Owned), `others` the sets of the other setups on this home.
+    """
+    ours = {Address.parse(f"{home}/{path}"): thing for path, thing in owned.items()}
+    foreign = _foreign_ids(others)
+    names = _Names(observation, {(a.profile, a.kind, t.id) for a, t in ours.items()})
+    triples = []
+    for address in [*resources, *sorted(a for a in ours if a not in resources)]:
+        kind_traits = traits.get(address.kind, KindTraits())
+        resource, thing = resources.get(address), ours.get(address)
+        found: tuple[Observed, ...] = ()
+        if kind_traits.by_place:
+            observed = _look(observation, address, place_id(address))
+            owner = foreign.get((address.profile, address.kind, place_id(address)), "")
+        else:
+            observed = _look(observation, address, thing.id) if thing else ABSENT
+            store = observation.things.get(_store(address), Unknown("not looked at"))
+            if thing is None and isinstance(store, Unknown):
+                observed = store
+            if resource is not None and observed is ABSENT:
+                found = names.of(address, str(resource.fields.get("name", address.key)))
+            owner = foreign.get((address.profile, address.kind, found[0].id), "") if len(found) == 1 else ""
+        triples.append(Triple(address, resource, thing, observed, found, owner))
+    return triples
+
+
+def place_id(address: Address) -> str:
+    """The harness id of a thing whose id is its place: a profile's name, else the address key."""
+    return address.profile if address.kind is Kind.PROFILE else address.key
+
+
+def _store(address: Address) -> tuple[str, Kind]:
+    return ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
+
+
+def _look(observation: Observation, address: Address, harness_id: str) -> Observed | Absent | Unknown:
+    return observation.at(*_store(address), harness_id)
+
+
+def _foreign_ids(others: Mapping[str, Mapping[str, Owned]]) -> dict[tuple[str, Kind, str], str]:
+    found = {}
+    for owner, things in others.items():
+        for path, thing in things.items():
+            address = Address.parse(f"-/{path}")
+            found[address.profile, address.kind, thing.id] = owner
+    return found
+
+
+class _Names:
+    """Observed things by name, per store, made only for the stores that are asked for."""
+
+    def __init__(self, observation: Observation, owned: set[tuple[str, Kind, str]]) -> None:
+        self._observation = observation
+        self._owned = owned
+        self._index: dict[tuple[str, Kind], dict[str, list[Observed]]] = {}
+
+    def of(self, address: Address, name: str) -> tuple[Observed, ...]:
+        store = _store(address)
+        if store not in self._index:
+            index: dict[str, list[Observed]] = defaultdict(list)
+            things = self._observation.things.get(store, {})
+            if not isinstance(things, Unknown):
+                for thing in things.values():
+                    if (address.profile, address.kind, thing.id) not in self._owned:
+                        index[thing.name.casefold()].append(thing)
+            self._index[store] = index
+        return tuple(self._index[store].get(name.casefold(), ()))

@@ -1,0 +1,285 @@
+"""Rows: the presence table of the laws, one Action per Triple. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.resource import Mode, Resource
+from reconciler_specs.shape import Class, Json
+from reconciler_state.record import Owned
+
+from .action import Action, FieldChange, FieldRow, Hold, Row
+from .bind import shape_in
+from .fields import decide
+from .match import Triple, place_id
+from .observe import ABSENT, Observation, Observed, Unknown
+from .provider import Canon, KindTraits
+from .values import members, same
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the rows of one home are decided by, besides the three sides.
+
+    `restores(address, field)` says whether the command line named it with --restore. `others` are the other
+    setups' owned sets on this home. `mine` are the (profile, kind, id) that this setup owns.
+    """
+
+    owner: str
+    on_missing: str
+    traits: Mapping[Kind, KindTraits]
+    observation: Observation
+    others: Mapping[str, Mapping[str, Owned]]
+    mine: frozenset[tuple[str, Kind, str]]
+    restores: Callable[[Address, str], bool]
+
+
+def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
+    """The row of one address. `canon` is the resource's, None for what is no longer declared."""
+    address, owned, observed = triple.address, triple.owned, triple.observed
+    traits = rules.traits.get(address.kind, KindTraits())
+    stands = traits.stands(place_id(address))
+    if isinstance(observed, Unknown):
+        return Action(Row.BLOCKED, address, reason=observed.reason, hold=Hold(observed.reason))
+    if triple.desired is None or canon is None:
+        return _undeclared(triple, stands, rules)
+    if canon.refused:
+        why = "; ".join(f"{name}: {reason}" if name else reason for name, reason in canon.refused.items())
+        return Action(Row.REFUSED, address, reason=why, hold=Hold(why))
+    if owned is not None and isinstance(observed, Observed):
+        if _reused(owned, observed):
+            why = f"id {owned.id} is now another object"
+            return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, observed, why))
+        return _fields(triple, canon, rules)
+    if owned is None and (stands or isinstance(observed, Observed)):
+        if stands:
+            return _foreign_fields(triple, canon, rules) or _fields(triple, canon, rules)
+        return _unowned(triple)
+    if owned is not None:
+        return _gone(triple, canon, rules)
+    return _new(triple, canon)
+
+
+def _new(triple: Triple, canon: Canon) -> Action:
+    address, found = triple.address, triple.namesakes
+    if triple.foreign:
+        why = f"setup {triple.foreign!r} owns {found[0].id}" if found else f"setup {triple.foreign!r} owns it"
+        return Action(Row.FOREIGN, address, reason=why, hold=Hold(why))
+    if len(found) > 1:
+        ids = ", ".join(t.id for t in found)
+        hold = Hold(f"{len(found)} things have this name: {ids}", f"reconciler adopt --map {address}={found[0].id}")
+        return Action(Row.AMBIGUOUS, address, reason=hold.why, hold=hold)
+    if found:
+        return _unowned(triple)
+    if canon.expired:
+        return Action(Row.EXPIRED, address, reason=canon.expired)
+    return _create(Row.CREATE, triple, canon, reason="not in the home")
+
+
+def _unowned(triple: Triple) -> Action:
+    address = triple.address
+    found = triple.observed if isinstance(triple.observed, Observed) else triple.namesakes[0]
+    if triple.foreign:
+        why = f"setup {triple.foreign!r} owns {found.id or address.path}"
+        return Action(Row.FOREIGN, address, found.id, reason=why, hold=Hold(why))
+    why = "already in the home, and not ours yet"
+    hold = Hold(why, f"reconciler adopt {address}")
+    return Action(Row.UNOWNED, address, found.id, reason=why, hold=hold, fingerprint=found.fingerprint)
+
+
+def _create(kind: Row, triple: Triple, canon: Canon, reason: str) -> Action:
+    assert triple.desired is not None
+    changes = tuple(
+        FieldChange(name, FieldRow.SET, value, ABSENT, None, shape_in(canon, triple.desired, name), write=value)
+        for name, value in canon.fields.items()
+    )
+    return Action(
+        kind,
+        triple.address,
+        changes=changes,
+        reason=reason,
+        needs=(*triple.desired.needs, *canon.needs),
+        notes=canon.notes,
+        hold=Hold(canon.held) if canon.held else None,
+        origin="created",
+        protect=triple.desired.protect,
+    )
+
+
+def _gone(triple: Triple, canon: Canon, rules: Rules) -> Action:
+    """D and B, and O absent."""
+    address, owned = triple.address, triple.owned
+    assert owned is not None
+    ended = rules.observation.ended.get((address.profile, address.kind), {}).get(owned.id)
+    if canon.expired or ended:
+        return Action(Row.SPENT, address, owned.id, reason=ended or canon.expired)
+    if triple.namesakes:
+        why = f"{owned.id} is gone, and {', '.join(t.id for t in triple.namesakes)} has its name"
+        return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, triple.namesakes[0], why))
+    if rules.on_missing == "forget":
+        return Action(Row.FORGET, address, owned.id, reason="gone from the home (on_missing: forget)")
+    again = _create(Row.MISSING, triple, canon, reason="gone from the home; make it again")
+    if rules.on_missing == "hold" and not rules.restores(address, ""):
+        hold = Hold("gone from the home (on_missing: hold)", f"reconciler apply --restore {address}")
+        return Action(Row.MISSING, address, reason=hold.why, hold=hold, changes=again.changes)
+    return again
+
+
+def _replaced(address: Address, found: Observed, why: str) -> Hold:
+    return Hold(why, f"reconciler adopt --map {address}={found.id}")
+
+
+def _reused(owned: Owned, observed: Observed) -> bool:
+    """E10: whether the id now belongs to another object: of three or more bases, none is left as we knew it."""
+    known = [(n, b) for n, b in owned.fields.items() if b.observed != {"$absent": True}]
+    return len(known) >= 3 and not any(same(observed.get(n), b.observed) for n, b in known)
+
+
+def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
+    address, owned, observed = triple.address, triple.owned, triple.observed
+    assert owned is not None
+    if stands:
+        return _let_go(triple, rules)
+    if not isinstance(observed, Observed):
+        ended = rules.observation.ended.get((address.profile, address.kind), {}).get(owned.id)
+        return Action(Row.FORGET, address, owned.id, reason=ended or "left the setup, and is gone from the home")
+    why = "left the setup" + ("" if owned.origin == "created" else "; not made by us")
+    hold = None
+    if owned.protect:
+        hold = Hold("protected (protect: true)", f"reconciler release {address}")
+    elif address.kind is Kind.PROFILE:
+        holds = _not_ours(address, observed, rules)
+        if holds:
+            hold = Hold(f"holds what we do not own: {', '.join(holds)}", f"reconciler release {address}")
+    return Action(
+        Row.DELETE,
+        address,
+        owned.id,
+        reason=why,
+        hold=hold,
+        fingerprint=observed.fingerprint,
+        origin=owned.origin,
+        needs=tuple(Address.parse(f"{address.home}/{n}") for n in owned.needs),
+    )
+
+
+def _not_ours(profile: Address, observed: Observed, rules: Rules) -> list[str]:
+    """What keeps a profile from being deleted: its things that this setup does not own."""
+    found = []
+    for thing in rules.observation.all():
+        key = (thing.profile, thing.kind, thing.id)
+        if thing.profile == profile.profile and thing.kind is Kind.JOB and key not in rules.mine:
+            found.append(f"job {thing.name or thing.id}")
+    files = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.FILE}
+    found += [str(name) for name in observed.about.get("holds", ()) if name not in files]
+    return found[:8] + ([f"{len(found) - 8} more"] if len(found) > 8 else [])
+
+
+def _let_go(triple: Triple, rules: Rules) -> Action:
+    """A place that always exists left the setup: each of its fields is unset or released (field table, row 2)."""
+    owned, address = triple.owned, triple.address
+    assert owned is not None
+    changes = []
+    for name, base in owned.fields.items():
+        shared = any(name in t.fields for t in _others_at(address, rules).values())
+        observed = triple.observed.get(name) if isinstance(triple.observed, Observed) else ABSENT
+        change = decide(
+            name,
+            shape_in(Canon({}), None, name),
+            ABSENT,
+            base,
+            observed,
+            created=owned.origin == "created" and not shared,
+        )
+        if change.row is FieldRow.UNSET and owned.protect:
+            hold = Hold("protected (protect: true)", f"reconciler release {address}")
+            return Action(Row.UPDATE, address, owned.id, changes=(change,), reason="left the setup", hold=hold)
+        changes.append(change)
+    fingerprint = triple.observed.fingerprint if isinstance(triple.observed, Observed) else ""
+    if not changes:
+        return Action(Row.FORGET, address, owned.id, reason="left the setup")
+    return Action(
+        Row.UPDATE, address, owned.id, tuple(changes), "left the setup", fingerprint=fingerprint, origin=owned.origin
+    )
+
+
+def _others_at(address: Address, rules: Rules) -> dict[str, Owned]:
+    return {o: things[address.path] for o, things in rules.others.items() if address.path in things}
+
+
+def _foreign_fields(triple: Triple, canon: Canon, rules: Rules) -> Action | None:
+    """L3: two setups may declare one place with equal values; with different ones neither writes."""
+    for owner, thing in _others_at(triple.address, rules).items():
+        for name, value in canon.fields.items():
+            base = thing.fields.get(name)
+            if base is not None and not same(base.declared, value):
+                why = f"setups {owner!r} and {rules.owner!r} declare different values of {name}"
+                return Action(Row.FOREIGN, triple.address, reason=why, hold=Hold(why))
+    return None
+
+
+def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
+    """D and O, with or without B: the field table."""
+    resource, owned, address = triple.desired, triple.owned, triple.address
+    assert resource is not None
+    observed = triple.observed if isinstance(triple.observed, Observed) else None
+    created = owned is not None and owned.origin == "created"
+    bases = owned.fields if owned else {}
+    names = [*canon.fields, *(n for n in bases if n not in canon.fields and n not in resource.unset)]
+    changes = []
+    for name in [*names, *sorted(resource.unset)]:
+        change = decide(
+            name,
+            shape_in(canon, resource, name),
+            canon.fields.get(name, ABSENT),
+            bases.get(name),
+            observed.get(name) if observed else ABSENT,
+            mode=resource.mode(name),
+            created=created,
+            default=observed is not None and name in observed.defaults,
+            restore=rules.restores(address, name),
+            unset=name in resource.unset,
+            others=tuple(t.fields[name].declared for t in _others_at(address, rules).values() if name in t.fields),
+        )
+        if change.row is not FieldRow.IN_SYNC:
+            changes.append(_removing_found(change, owned))
+    fingerprint = observed.fingerprint if observed else ""
+    harness_id = owned.id if owned else place_id(address)
+    origin = owned.origin if owned else ("adopted" if observed else "created")
+    moved_protection = owned is not None and owned.protect != resource.protect
+    if not changes and not moved_protection:
+        return Action(Row.IN_SYNC, address, harness_id, fingerprint=fingerprint)
+    action = Action(
+        Row.UPDATE,
+        address,
+        harness_id,
+        tuple(changes),
+        needs=(*resource.needs, *canon.needs),
+        fingerprint=fingerprint,
+        notes=canon.notes,
+        origin=origin,
+        protect=resource.protect,
+    )
+    writes = any(c.writes for c in changes)
+    if canon.held and writes:
+        return Action(Row.UPDATE, address, harness_id, tuple(changes), canon.held, Hold(canon.held), origin=origin)
+    return action
+
+
+def _removing_found(change: FieldChange, owned: Owned | None) -> FieldChange:
+    """Marks a set whose write takes away a member that adopt found there: that needs a person (laws)."""
+    found = owned.found.get(change.field, ()) if owned else ()
+    if change.shape.cls is not Class.SET or not change.writes or not found:
+        return change
+    kept = members(change.write)
+    gone: list[Json] = [m for m in members(change.observed) if m not in kept and m in found]
+    if not gone:
+        return change
+    return replace(change, removes_found=True)
+
+
+def watched(action: Action) -> bool:
+    """Whether all that an action has to say is drift that the author only wants to hear of."""
+    return bool(action.changes) and all(c.row is FieldRow.DRIFT and c.mode is Mode.WATCH for c in action.changes)

@@ -1,0 +1,382 @@
+"""HomeRun: one home's rows carried out, step by step: journal → door → read back → state → outcome (L9)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.shape import Class
+from reconciler_state.journal import Done, Intent, Planned
+from reconciler_state.record import Base, HomeState, Owned
+
+from .action import CLEAR, Action, FieldChange, FieldRow, Row
+from .bind import as_json, rebase, resolve_refs
+from .errors import DoorLost, ProviderError
+from .event import STOPPING, Event, Outcome
+from .match import place_id
+from .merge import covers, equal
+from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
+from .plan import HomePlan, row_digest
+from .provider import Answer, Code, Door, Step
+from .values import members, same
+
+if TYPE_CHECKING:
+    from .workspace import HomeGuard, Workspace
+
+Stop = Callable[[], bool]
+# How often a door's read is asked again while its stated deadline runs (seconds).
+POLL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One action after its read-back: the outcome, why, the fields that do not hold, and what state now says."""
+
+    outcome: Outcome
+    reason: str = ""
+    fields: tuple[str, ...] = ()
+    owned: Owned | None = None  # None: the address is no longer owned
+
+
+class HomeRun:
+    """The run of one home. `carry_out` is a generator and may be iterated once."""
+
+    def __init__(self, plan: HomePlan, workspace: Workspace, guard: HomeGuard) -> None:
+        self._plan = plan
+        self._workspace = workspace
+        self._guard = guard
+        self._provider = workspace.provider(plan.ref.harness)
+        self._stored = plan.serial
+        self._state: HomeState = plan.state
+        self._journal = workspace.journal(plan.ref)
+        self._made: dict[str, str] = {}  # what this step has created: address path → harness id
+        self._open: Sequence[Intent] = plan.intents
+        self._failed: dict[Address, str] = {}
+        self._done: list[tuple[Action, Verdict]] = []
+        self._harmed = ""
+
+    def carry_out(self, actions: Sequence[Action], stop: Stop) -> Iterator[Event]:
+        """Yields one `outcome` event per action, and a `home-end`."""
+        plan, started = self._plan, time.monotonic()
+        yield Event("home", plan.id, total=len(actions))
+        with ExitStack() as stack:
+            self._journal.start(owner=plan.owner, version=plan.version or "")
+            door: Door | None = None
+            try:
+                for step in self._steps(actions):
+                    if stop() and not self._harmed:
+                        self._harmed = "stopped by the person"
+                    writing = [a for a in step if a.writes]
+                    if writing and door is None and not self._harmed:
+                        door = stack.enter_context(self._provider.open(plan.ref, self._guard.fd))
+                    yield from self._step(door, step)
+            except ProviderError as error:
+                yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
+                return
+            yield from self._last_look()
+            self._journal.end(self._state)
+        yield Event("home-end", plan.id, seconds=time.monotonic() - started)
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def _steps(self, actions: Sequence[Action]) -> Iterator[list[Action]]:
+        """Actions that a door takes as one batch, in plan order; recording rows go with their neighbours."""
+        step: list[Action] = []
+        key: str | None = None
+        for action in actions:
+            mine = self._provider.batch(action) if action.writes else None
+            if step and mine is not None and key is not None and mine != key:
+                yield step
+                step, key = [], None
+            step.append(action)
+            key = key if mine is None else mine
+        if step:
+            yield step
+
+    def _step(self, door: Door | None, step: list[Action]) -> Iterator[Event]:
+        ready: list[Action] = []
+        for action in step:
+            first = next((n for n in action.needs if n in self._failed), None)
+            if self._harmed or first is not None:
+                reason = self._harmed or f"waits for {first}"
+                yield self._outcome(action, Verdict(Outcome.SKIPPED, reason), door=None)
+            else:
+                ready.append(action)
+        writing = [a for a in ready if a.writes]
+        answers: dict[Address, Answer] = {}
+        intents: dict[Address, str] = {}
+        lost = ""
+        if ready:
+            intents = self._journal.begin([self._intent(a) for a in ready])
+        if writing and door is not None:
+            yield Event("step", self._plan.id, total=len(writing), reason=door.name)
+            try:
+                order = Step(self._plan.ref, tuple(writing), intents)
+                answers = {a.address: a for a in door.perform(order)}
+            except DoorLost as error:
+                lost = str(error)
+                self._harmed = "the door was lost"
+        if not ready:
+            return
+        self._made = {a.path: answers[a].id for a in answers if answers[a].id}
+        observation = self._read_back(door, writing, answers, intents)
+        verdicts = [(a, self._judge(a, answers.get(a.address), observation, intents, lost)) for a in ready]
+        self._remember(verdicts)
+        self._journal.done(
+            [
+                *self._settled(),
+                *(
+                    Done(intents[a.address], str(v.outcome), v.reason, v.fields, v.owned.id if v.owned else "")
+                    for a, v in verdicts
+                ),
+            ]
+        )
+        for action, verdict in verdicts:
+            yield self._outcome(action, verdict, door)
+        if any(a.code is Code.HARMED for a in answers.values()):
+            self._harmed = "the write touched a neighbour: this home stops (L16)"
+
+    def _outcome(self, action: Action, verdict: Verdict, door: Door | None) -> Event:
+        if verdict.outcome in STOPPING:
+            self._failed[action.address] = verdict.reason
+        else:
+            self._done.append((action, verdict))
+        return Event(
+            "outcome",
+            self._plan.id,
+            action.address,
+            str(action.row),
+            verdict.outcome,
+            verdict.reason,
+            fields=verdict.fields,
+            extra={"door": door.name} if door is not None and action.writes else {},
+        )
+
+    def _intent(self, action: Action) -> Planned:
+        known: tuple[str, ...] | None = None
+        traits = self._provider.traits.get(action.address.kind)
+        if traits is not None and not traits.by_place:
+            things = self._plan.observation.things.get((action.address.profile, action.address.kind), {})
+            making = action.row in (Row.CREATE, Row.MISSING)
+            known = tuple(sorted(things)) if making and not isinstance(things, Unknown) else ()
+        return Planned(action.address, str(action.row), action.id, row_digest(self._plan.ref, action), known)
+
+    # -- reading back ------------------------------------------------------------------------------------------
+
+    def _read_back(
+        self,
+        door: Door | None,
+        writing: Sequence[Action],
+        answers: Mapping[Address, Answer],
+        intents: Mapping[Address, str],
+    ) -> Observation:
+        """Reads until the written fields hold, or the door's stated deadline has passed."""
+        if not writing:
+            return self._plan.observation
+        wait = door.deadline(Step(self._plan.ref, tuple(writing))) if door is not None else 0.0
+        deadline = time.monotonic() + wait
+        while True:
+            observation = self._look()
+            verdicts = [self._judge(a, answers.get(a.address), observation, intents, "") for a in writing]
+            if time.monotonic() >= deadline or all(v.outcome is not Outcome.NOT_APPLIED for v in verdicts):
+                return observation
+            self._workspace.pause(POLL)
+
+    def _look(self) -> Observation:
+        wanted = Wanted(frozenset(a.address for a in self._plan.actions) | frozenset(self._plan.resources))
+        try:
+            return self._workspace.observe(self._plan.ref, wanted)
+        except ProviderError as error:
+            return Observation(things={k: Unknown(str(error)) for k in self._plan.observation.things}, exists=True)
+
+    def _find(
+        self, action: Action, answer: Answer | None, observation: Observation, intents: Mapping[Address, str]
+    ) -> Observed | Absent | Unknown:
+        address = action.address
+        store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
+        traits = self._provider.traits[address.kind]
+        if traits.by_place:
+            return observation.at(*store, place_id(address))
+        if action.id and action.row is not Row.MISSING:
+            return observation.at(*store, action.id)
+        if answer is not None and answer.id:
+            return observation.at(*store, answer.id)
+        things = observation.things.get(store, Unknown("not looked at"))
+        if isinstance(things, Unknown):
+            return things
+        marker = intents.get(address)
+        return next((t for t in things.values() if marker and t.marker == marker), ABSENT)
+
+    def _judge(
+        self,
+        action: Action,
+        answer: Answer | None,
+        observation: Observation,
+        intents: Mapping[Address, str],
+        lost: str,
+    ) -> Verdict:
+        """Compares one action with the read-back (L9). `lost` says how the answer was lost, "" if it was not."""
+        owned = self._state.owned(self._plan.owner).get(action.address.path)
+        if action.address.kind is Kind.HOME:
+            if action.row is Row.PROVISION and not observation.exists:
+                return _missed(answer, lost, owned, ())
+            return Verdict(Outcome.APPLIED, owned=owned)
+        if action.row in (Row.FORGET, Row.RELEASED):
+            return Verdict(Outcome.APPLIED)
+        if action.row in (Row.SETTLED, Row.MOVED):
+            return Verdict(Outcome.APPLIED, owned=owned)
+        seen = self._find(action, answer, observation, intents)
+        if isinstance(seen, Unknown):
+            return Verdict(Outcome.UNCERTAIN, seen.reason, owned=owned)
+        if action.row is Row.DELETE:
+            if seen is ABSENT:
+                return Verdict(Outcome.APPLIED)
+            return _missed(answer, lost, owned, ())
+        stands = self._provider.traits[action.address.kind].stands(place_id(action.address))
+        if seen is ABSENT and not stands:
+            return _missed(answer, lost, owned, ())
+        return self._compare(action, answer, seen, owned, lost)
+
+    def _compare(
+        self, action: Action, answer: Answer | None, seen: Observed | Absent, owned: Owned | None, lost: str
+    ) -> Verdict:
+        bases: dict[str, Base] = {}
+        dropped: set[str] = set()
+        wrong: list[str] = []
+        settling = self._provider.traits[action.address.kind].settling
+        for change in action.changes:
+            now = seen.get(change.field) if isinstance(seen, Observed) else ABSENT
+            if change.row is FieldRow.RELEASE:
+                dropped.add(change.field)
+            elif change.row is FieldRow.STAMP:
+                if not isinstance(now, Unknown):
+                    bases[change.field] = Base(as_json(change.declared), as_json(now))
+            elif change.writes:
+                defaults = seen.defaults if isinstance(seen, Observed) else frozenset()
+                declared = resolve_refs(as_json(change.declared), self._resolve)
+                if self._holds(change, now, defaults):
+                    if change.declared is ABSENT and change.row is FieldRow.UNSET:
+                        dropped.add(change.field)
+                    else:
+                        bases[change.field] = Base(declared, as_json(now))
+                elif change.field in settling and not same(now, change.observed) and not isinstance(now, Unknown):
+                    bases[change.field] = Base(declared, as_json(now))
+                else:
+                    wrong.append(change.field)
+        if wrong and answer is not None and answer.code in (Code.REFUSED, Code.STALE):
+            return _missed(answer, lost, owned, tuple(wrong))
+        if action.row is Row.FOLLOW:
+            return Verdict(Outcome.NOT_APPLIED if wrong else Outcome.APPLIED, fields=tuple(wrong), owned=owned)
+        owned = self._own(action, answer, seen, owned, bases, frozenset(dropped))
+        if wrong:
+            verdict = _missed(answer, lost, owned, tuple(wrong))
+            return replace(verdict, owned=owned)
+        inert = answer.inert if answer is not None else ""
+        return Verdict(Outcome.INERT if inert else Outcome.APPLIED, inert, owned=owned)
+
+    def _own(
+        self,
+        action: Action,
+        answer: Answer | None,
+        seen: Observed | Absent,
+        owned: Owned | None,
+        bases: Mapping[str, Base],
+        dropped: frozenset[str],
+    ) -> Owned | None:
+        resource = self._plan.resources.get(action.address)
+        if owned is None or action.row in (Row.CREATE, Row.MISSING):
+            harness_id = seen.id if isinstance(seen, Observed) else place_id(action.address)
+            found = {
+                c.field: tuple(members(c.observed))
+                for c in action.changes
+                if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
+            }
+            owned = Owned(harness_id, action.origin or "adopted", found=found)
+        owned = rebase(owned, bases, dropped)
+        if resource is None:
+            return owned if owned.fields else None
+        return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)
+
+    def _holds(self, change: FieldChange, now: object, defaults: frozenset[str]) -> bool:
+        if isinstance(now, Unknown):
+            return False
+        if change.write is CLEAR:
+            return now is ABSENT or change.field in defaults
+        write = resolve_refs(change.write, self._resolve)
+        return covers(change.shape, now, write)
+
+    def _resolve(self, path: str) -> str | None:
+        thing = self._state.owned(self._plan.owner).get(path)
+        return self._made.get(path) or (thing.id if thing else None)
+
+    # -- state -------------------------------------------------------------------------------------------------
+
+    def _remember(self, verdicts: Sequence[tuple[Action, Verdict]]) -> None:
+        """One state write per step (one fsync), whatever the step held."""
+        changes: dict[str, Owned | None] = {}
+        owned = self._state.owned(self._plan.owner)
+        for action, verdict in verdicts:
+            path = action.address.path
+            if action.address.kind is Kind.HOME or action.row is Row.FOLLOW:
+                continue
+            if verdict.owned is not None:
+                changes[path] = verdict.owned
+            elif verdict.outcome is Outcome.APPLIED and path in owned:
+                changes[path] = None
+        state = self._state.with_changes(self._plan.owner, changes) if changes else self._state
+        if any(a.row is not Row.RELEASED for a, _ in verdicts):
+            state = replace(state, labels={**state.labels, self._plan.owner: self._plan.id})
+        state = replace(state, version=self._plan.version or state.version)
+        self._state = self._workspace.store.write(state, expected_serial=self._stored)
+        self._stored = self._state.serial
+
+    def _settled(self) -> list[Done]:
+        """Closes what a run that was cut off left open, once state says what was found of it (L11)."""
+        owned = self._state.owned(self._plan.owner)
+        open_, self._open = self._open, ()
+        return [Done(i.intent, "settled", "found" if i.path in owned else "not found", id=i.id) for i in open_]
+
+    def _last_look(self) -> Iterator[Event]:
+        """L9: at the end of the run everything written is looked at once more."""
+        written = [(a, v) for a, v in self._done if a.writes and v.outcome is Outcome.APPLIED]
+        if not written:
+            return
+        observation = self._look()
+        for action, verdict in written:
+            seen = replace(action, id=verdict.owned.id) if verdict.owned is not None else action
+            again = self._judge(replace(seen, row=_look_row(action)), None, observation, {}, "")
+            if again.outcome not in (Outcome.APPLIED, Outcome.INERT):
+                reason = "it held after the write, and no longer does at the end of the run"
+                yield Event(
+                    "outcome",
+                    self._plan.id,
+                    action.address,
+                    str(action.row),
+                    Outcome.NOT_APPLIED,
+                    reason,
+                    fields=again.fields,
+                )
+
+
+def _look_row(action: Action) -> Row:
+    return Row.UPDATE if action.row in (Row.CREATE, Row.MISSING) else action.row
+
+
+def _missed(answer: Answer | None, lost: str, owned: Owned | None, fields: tuple[str, ...]) -> Verdict:
+    """The outcome of what the read-back does not show."""
+    if lost:
+        return Verdict(Outcome.UNCERTAIN, lost, fields, owned)
+    if answer is None:
+        return Verdict(Outcome.NOT_APPLIED, "the door gave no answer for it", fields, owned)
+    if answer.code is Code.REFUSED:
+        return Verdict(Outcome.REFUSED, answer.words, fields, owned)
+    if answer.code is Code.STALE:
+        return Verdict(Outcome.REFUSED, answer.words or "it changed between plan and write", fields, owned)
+    if answer.code in (Code.LOST, Code.HARMED):
+        return Verdict(Outcome.UNCERTAIN, answer.words, fields, owned)
+    said = "the door said yes, and the read-back does not show it"
+    return Verdict(Outcome.NOT_APPLIED, said, fields, owned)

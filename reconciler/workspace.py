@@ -1,0 +1,288 @@
+"""Workspace: a setup with its state, places and providers; all reading that a plan needs, and the locks of a run.
+
+The command line makes one; tests make one around a home in memory. Reading is here so that planning can be pure.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler_specs.address import Address
+from reconciler_specs.errors import ReconcilerError
+from reconciler_specs.resource import Resource
+from reconciler_specs.setup import Home, Setup
+from reconciler_state.journal import Journal
+from reconciler_state.local import LocalStore
+from reconciler_state.lock import lock_home
+from reconciler_state.record import HomeState
+from reconciler_state.store import Physical
+
+from .action import Hold
+from .errors import ProviderError
+from .observe import Observation, Unknown, Wanted
+from .place import LocalPlace, Place
+from .place_exec import ExecPlace
+from .plan import HomeInputs, HomePlan, Options, Plan, plan_home
+from .provider import HomeRef, Provider
+
+# Homes behind a command prefix are read side by side: their time is spent waiting.
+READERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HomeGuard:
+    """The lock of one home's run; `fd` is handed to the worker, so that the home stays locked while it lives."""
+
+    fd: int | None
+
+
+class Workspace:
+    """A setup, the store of its state, and the providers of its homes by harness name."""
+
+    lock_wait = 10.0  # seconds (L13)
+
+    def __init__(self, setup: Setup, store: LocalStore, providers: Mapping[str, Provider]) -> None:
+        self.setup = setup
+        self.store = store
+        self._providers = providers
+        self._places: dict[tuple[str, ...], Place] = {}
+        self._refs: dict[str, HomeRef] = {}
+
+    # -- homes -------------------------------------------------------------------------------------------------
+
+    def provider(self, harness: str) -> Provider:
+        """Raises ProviderError if no provider for the harness is installed."""
+        try:
+            return self._providers[harness]
+        except KeyError:
+            have = ", ".join(sorted(self._providers)) or "none"
+            raise ProviderError(f"no provider for harness {harness!r} is installed (installed: {have})") from None
+
+    def ref(self, home_id: str) -> HomeRef:
+        """The home with its path resolved at its place. Raises ProviderError if the place cannot be reached, or if
+        the setup's `door:` block is not one of this harness."""
+        if home_id not in self._refs:
+            self._refs[home_id] = self._resolve(self.setup.homes[home_id])
+        return self._refs[home_id]
+
+    def _resolve(self, home: Home) -> HomeRef:
+        provider = self.provider(home.harness)
+        wrong = provider.options(home.door)
+        if wrong:
+            raise ProviderError(f"{home.where}: door: {'; '.join(wrong)}")
+        place = self._place(home)
+        try:
+            path = provider.home_path(home.path, place)
+        except OSError as error:
+            raise ProviderError(f"{home.id}: {home.path}: {error.strerror or error}") from error
+        key = self.store.key_for(Physical(place.name, home.harness, path))
+        options = {**home.door, **({"$key": key.hex()} if key else {})}
+        return HomeRef(home.id, home.harness, place, path, options, home.timezone, home.harness_version)
+
+    def _place(self, home: Home) -> Place:
+        prefix = home.at or ()
+        python = str(home.door.get("python", "python3"))
+        key = (*prefix, python) if prefix else ()
+        if key not in self._places:
+            self._places[key] = ExecPlace(prefix, python) if prefix else LocalPlace()
+        return self._places[key]
+
+    def desired(self, home_id: str) -> dict[Address, Resource]:
+        """What the setup declares for a home; empty for one that it does not name."""
+        return self.setup.desired(home_id) if home_id in self.setup.homes else {}
+
+    def unattended(self, home_id: str) -> Collection[str]:
+        return self.setup.policy_of(home_id).unattended or ()
+
+    def observe(self, ref: HomeRef, wanted: Wanted) -> Observation:
+        """One read of a home. Raises ProviderError when it cannot be read."""
+        try:
+            return self.provider(ref.harness).observe(ref, wanted)
+        except OSError as error:
+            raise ProviderError(f"{ref.id}: {error.filename or ref.path}: {error.strerror or error}") from error
+
+    # -- planning ----------------------------------------------------------------------------------------------
+
+    def plan(self, options: Options) -> Plan:
+        """Observes every home that the targets touch, and plans all of them (L8)."""
+        homes = [h for h in self.setup.homes if self._touched(h, options.targets)]
+        remote = [h for h in homes if self.setup.homes[h].at]
+        if len(remote) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(READERS) as pool:
+                plans = list(pool.map(lambda h: self.plan_home(h, options), homes))
+        else:
+            plans = [self.plan_home(h, options) for h in homes]
+        plans = self._one_home_once(plans)
+        return Plan(
+            self.setup.name, (*plans, *(self._left_home(state, label) for label, state in self._left(options.targets)))
+        )
+
+    def plan_home(self, home_id: str, options: Options) -> HomePlan:
+        """One home's plan; a home that cannot be read has its reason in `failed`."""
+        home = self.setup.homes[home_id]
+        if home.host and home.host != os.uname().nodename:
+            ref = HomeRef(home.id, home.harness, LocalPlace(), home.path)
+            return HomePlan(ref, self.setup.name, elsewhere=home.host)
+        try:
+            ref = self.ref(home_id)
+            return plan_home(self._inputs(home, ref), self.provider(home.harness), options)
+        except ReconcilerError as error:
+            ref = self._refs.get(home_id, HomeRef(home.id, home.harness, LocalPlace(), home.path))
+            return HomePlan(ref, self.setup.name, failed=str(error))
+
+    def _inputs(self, home: Home, ref: HomeRef) -> HomeInputs:
+        state = self.store.read(physical(ref))
+        resources = self.setup.desired(home.id)
+        owned = state.owned(self.setup.name) if state else {}
+        wanted = frozenset(resources) | {Address.parse(f"{home.id}/{path}") for path in owned}
+        observation: Observation | Unknown
+        try:
+            observation = self.observe(ref, Wanted(wanted))
+        except ProviderError as error:
+            observation = Unknown(str(error))
+        journal = self.journal(ref)
+        if state is not None:
+            journal.check(state)
+        intents = [i for i in journal.open_intents() if i.owner == self.setup.name]
+        return HomeInputs(
+            ref=ref,
+            owner=self.setup.name,
+            resources=resources,
+            state=state,
+            observation=observation,
+            policy=self.setup.policy_of(home.id),
+            formerly=self.setup.formerly,
+            first_contact=home.first_contact,
+            moved=self.setup.moved,
+            released=self.setup.released,
+            intents=intents,
+            damaged=state.damaged if state else (),
+        )
+
+    def _touched(self, home_id: str, targets: Sequence[str]) -> bool:
+        from fnmatch import fnmatchcase
+
+        return not targets or any(fnmatchcase(home_id, t.partition("/")[0]) for t in targets)
+
+    def _one_home_once(self, plans: list[HomePlan]) -> list[HomePlan]:
+        """E14: two homes of one setup may not be one physical home, whatever links lead there."""
+        seen: dict[Physical, str] = {}
+        checked = []
+        for plan in plans:
+            first = seen.setdefault(physical(plan.ref), plan.id)
+            if first != plan.id and not plan.failed:
+                why = f"{first} and {plan.id} are one physical home ({plan.ref.path})"
+                plan = HomePlan(plan.ref, plan.owner, failed=why)
+            checked.append(plan)
+        return checked
+
+    # -- homes whose block is gone -----------------------------------------------------------------------------
+
+    def _left(self, targets: Sequence[str]) -> Iterator[tuple[str, HomeState]]:
+        """Homes that this setup owns things in and no longer names: held whole (laws, presence)."""
+        named = set()
+        for home_id in self.setup.homes:
+            try:
+                named.add(physical(self.ref(home_id)))
+            except ReconcilerError:
+                home = self.setup.homes[home_id]
+                named.add(Physical("local", home.harness, home.path))
+        for where in self.store.list():
+            state = self.store.read(where)
+            label = state.labels.get(self.setup.name) if state else None
+            if state is None or label is None or where in named or label in self.setup.homes:
+                continue
+            if state.owned(self.setup.name) and self._touched(label, targets):
+                yield label, state
+
+    def left_homes(self) -> list[str]:
+        """Labels of homes that state knows and the setup no longer names."""
+        return [label for label, _ in self._left(())]
+
+    def _left_home(self, state: HomeState, label: str) -> HomePlan:
+        ref = HomeRef(label, state.harness, LocalPlace(), state.path)
+        why = f"its block left the setup, and {len(state.owned(self.setup.name))} thing(s) in it are ours; nothing is deleted"
+        hold = Hold(why, f"reconciler release {label}")
+        return HomePlan(ref, self.setup.name, state=state, lineage=state.lineage, serial=state.serial, hold=hold)
+
+    def state_of(self, home_id: str) -> HomePlan | None:
+        """A home's state as a plan without rows, for what changes state only; None if it has none."""
+        for label, state in self._left(()):
+            if label == home_id:
+                return self._left_home(state, label)
+        if home_id not in self.setup.homes:
+            return None
+        ref = self.ref(home_id)
+        found = self.store.read(physical(ref))
+        if found is None:
+            return None
+        return HomePlan(
+            ref, self.setup.name, state=found, lineage=found.lineage, serial=found.serial, version=found.version
+        )
+
+    # -- what apply needs --------------------------------------------------------------------------------------
+
+    def probe(self) -> None:
+        """Raises StateError if state, journal or holder file could not be written (before the first door call)."""
+        self.store.probe()
+
+    def journal(self, ref: HomeRef) -> Journal:
+        return Journal.of(self.store.root, physical(ref), self.store.files)
+
+    @contextmanager
+    def lock(self, ref: HomeRef) -> Iterator[HomeGuard]:
+        """L13: one writer per home. Raises StateLocked, naming the holder, after 10 s."""
+        directory = Path(ref.path)
+        if not ref.place.local or not directory.is_dir():
+            # Not ours to open from here, or not made yet: runs from this machine meet at a folder of the state. At
+            # the place itself the worker holds the home.
+            directory = self.store.root / "locks" / physical(ref).key
+            self.store.files.mkdir(directory)
+        command = " ".join(["reconciler", *sys.argv[1:2]])
+        with lock_home(directory, physical(ref), self.store.root, command=command, wait=self.lock_wait) as lock:
+            yield HomeGuard(lock.fd)
+
+    def forget_ref(self, home_id: str) -> None:
+        """Resolve the home again: its digest key has been made since."""
+        self._refs.pop(home_id, None)
+
+    def history(self, ref: HomeRef, path: str) -> list[str]:
+        """What was done to one address, oldest first, as lines for a person."""
+        past = self.journal(ref).history(path)
+        return [f"{p.at[:19]}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
+
+    @staticmethod
+    def pause(seconds: float) -> None:
+        """Waits between two reads of a door whose deadline is not over (tests replace it)."""
+        time.sleep(seconds)
+
+    @staticmethod
+    def ancestors() -> list[int]:
+        """The pids above this process, nearest first; empty where the system does not tell."""
+        found: list[int] = []
+        pid = os.getppid()
+        while pid > 1 and pid not in found:
+            found.append(pid)
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                    pid = int(file.read().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                break
+        return found
+
+    def close(self) -> None:
+        for place in self._places.values():
+            place.close()
+
+
+def physical(ref: HomeRef) -> Physical:
+    """The home as it is, whatever setups call it (L3)."""
+    return Physical(ref.place.name, ref.harness, ref.path)

@@ -1,0 +1,431 @@
+"""Edits to a setup on disk that keep its comments and order (adopt, capture, init); the one module that knows ruamel.
+
+Every plain scalar goes through as the text that stands in the file, so that an edit changes what it names and
+nothing else; what was written is read again to prove it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.resolver import VersionedResolver
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
+
+from .address import Address, Kind
+from .document import Document, Node
+from .errors import ReconcilerError, SpecError
+from .render import ambiguous, blockable, flow, literal, render_home
+from .resource import Origin
+from .setting import split_setting
+from .setup import Setup
+from .shape import Json
+from .values import Refusal
+
+KeyPath = tuple[str, ...]
+
+
+class EditRefused(ReconcilerError):
+    """The edit cannot be made without changing more than it names; the file is as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a field's value is to be edited: `path` in `file`; with `path` empty the file itself is the value.
+
+    `note` says so in words where it is not where one would look (an override of a template, a source file).
+    """
+
+    file: Path
+    path: KeyPath = ()
+    note: str = ""
+
+
+class _TextResolver(VersionedResolver):
+    """Leaves every plain scalar the text it is."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        if kind is ScalarNode:
+            return self.DEFAULT_SCALAR_TAG
+        return super().resolve(kind, value, implicit)
+
+
+def _yaml(text: str) -> YAML:
+    yaml = YAML(typ="rt", pure=True)
+    yaml.Resolver = _TextResolver
+    yaml.preserve_quotes = True
+    yaml.width = 1_000_000
+    yaml.allow_unicode = True
+    mapping, sequence, offset = _indents(text)
+    yaml.indent(mapping=mapping, sequence=sequence, offset=offset)
+    return yaml
+
+
+def _indents(text: str) -> tuple[int, int, int]:
+    """How a text indents maps and lists, by its first map in a map and its first list under a key."""
+    mapping = re.search(
+        r"^( *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)[^\s#-]", text, re.MULTILINE
+    )
+    listed = re.search(r"^( *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)- ", text, re.MULTILINE)
+    step = len(mapping[2]) - len(mapping[1]) if mapping else 2
+    offset = len(listed[2]) - len(listed[1]) if listed else 2
+    return step, offset + 2, offset
+
+
+class SetupEditor:
+    """Edits the files of one setup. Nothing is on disk before `write`.
+
+    Raises EditRefused, and SpecError for a file that cannot be read.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._files: dict[Path, _File] = {}
+        self._sources: dict[Path, str] = {}
+
+    def set(self, path: Sequence[str], value: Json, *, file: Path | None = None) -> None:
+        """Give the value at a key path, making the maps on the way. `$(` in texts is kept literal."""
+        self._file(file).set(tuple(path), literal(value))
+
+    def remove(self, path: Sequence[str], *, file: Path | None = None) -> None:
+        """Take a key away, with the maps that are empty by that. Nothing if it is not there."""
+        self._file(file).remove(tuple(path))
+
+    def add_home(self, home_id: str, home: Mapping[str, Json], *, file: Path | None = None) -> None:
+        """A new block below `homes:`, in the form of `render_home`. EditRefused if the home is declared there."""
+        self._file(file).add_home(home_id, home)
+
+    def spot(self, setup: Setup, address: Address, field: str) -> Spot:
+        """Where to edit a field of a declared thing. KeyError if the setup does not declare the thing."""
+        home = setup.homes[address.home]
+        resource = home.resources[address]
+        file = Path(home.where.file)
+        path = ("homes", address.home, "profiles", address.profile, *_below(address, field))
+        origin = resource.origin(field)
+        if field not in resource.fields:
+            return Spot(file, self._as_written(file, path))
+        if address.kind is Kind.FILE and field in ("text", "block"):
+            said = self._said(origin)
+            if said is not None and said[0] in ("source", "block"):
+                source = Path(origin.where.file).parent / said[1]
+                return Spot(source, note=f"the text stands in {source}")
+        if origin.via:
+            return Spot(file, self._as_written(file, path), f"an override in the home, of {origin.via}")
+        return Spot(file, self._as_written(file, path))
+
+    def capture(self, setup: Setup, address: Address, field: str, value: Json) -> Spot:
+        """Bring a home's value of a field into the setup; says where it was put."""
+        spot = self.spot(setup, address, field)
+        if not spot.path:
+            if not isinstance(value, str):
+                raise EditRefused(f"{address}#{field}: a file's text is expected")
+            self._sources[spot.file] = value
+            return spot
+        said = self._in_words(spot, address, field, value)
+        self._file(spot.file).set(spot.path, literal(said))
+        return spot
+
+    def text(self, file: Path | None = None) -> str:
+        """A file's text with the edits made so far."""
+        return self._file(file).text()
+
+    def write(self) -> list[Path]:
+        """Write every file that changed, each by rename; the files written. A file that did not change is not."""
+        texts = {f.path: f.text() for f in self._files.values() if f.changed}
+        texts.update(self._sources)
+        written = []
+        for path, text in texts.items():
+            real = Path(os.path.realpath(path))
+            before = _bytes(real)
+            data = text.encode()
+            if data == before:
+                continue
+            known = self._files.get(path)
+            if known is not None and before is not None and before != known.original:
+                raise EditRefused(f"{path} changed while it was edited", hint="run the command again")
+            _replace(real, data)
+            if known is not None:
+                known.original = data
+            written.append(path)
+        return written
+
+    def _file(self, file: Path | None) -> _File:
+        path = self.path if file is None else file
+        if path not in self._files:
+            self._files[path] = _File(path)
+        return self._files[path]
+
+    def _as_written(self, file: Path, path: KeyPath) -> KeyPath:
+        """`path` with a setting's key as the author spelled it."""
+        if len(path) < 6 or path[4] != "settings":
+            return path
+        node = self._file(file).tree().descend(path[:5])
+        for key in node.value if node.kind == "map" else ():
+            with suppress(Refusal):
+                if split_setting(key) == split_setting(path[5]):
+                    return (*path[:5], key, *path[6:])
+        return path
+
+    def _said(self, origin: Origin) -> tuple[str, str] | None:
+        """(key, text) of the scalar at an origin."""
+        tree = self._file(Path(origin.where.file)).tree()
+        return _find(tree, origin.where.line, origin.where.column)
+
+    def _in_words(self, spot: Spot, address: Address, field: str, value: Json) -> Json:
+        """An exchanged value as an author says it: models by name, jobs by key."""
+        if address.kind is Kind.JOB and field == "context_from" and isinstance(value, list):
+            return [str(v).rpartition("/jobs/")[2] or v for v in value]
+        if address.kind is Kind.JOB and field == "model" and isinstance(value, dict):
+            return self._name_of(spot, address, value) or value
+        if address.kind is Kind.INFERENCE and field != "rebase":
+            if field == "fallbacks":
+                return [self._named(spot, address, v) for v in value]
+            if field == "auxiliary":
+                return {task: self._named(spot, address, v) for task, v in value.items()}
+            return self._named(spot, address, value)
+        return value
+
+    def _models(self, spot: Spot) -> KeyPath:
+        return (*spot.path[:4], "inference", "models")
+
+    def _name_of(self, spot: Spot, address: Address, model: Json) -> str | None:
+        path = self._models(spot)
+        node = self._file(spot.file).tree().descend(path)
+        models = node.plain() if node is not None and node.kind == "map" else {}
+        return next((k for k, v in models.items() if v == model), None) if _deep(node, path, self, spot) else None
+
+    def _named(self, spot: Spot, address: Address, model: Json) -> str:
+        """The name of a model in the home's own block; one is made if none has this definition."""
+        name = self._name_of(spot, address, model)
+        if name is None:
+            stem = re.sub(r"[^a-z0-9_.-]+", "-", str(model.get("model", "model")).rpartition("/")[2].lower()).strip(
+                "-._"
+            )
+            taken = self._file(spot.file).tree().descend(self._models(spot))
+            names = set(taken.value) if taken.kind == "map" else set()
+            name = stem = (stem or "model")[:50]
+            n = 2
+            while name in names:
+                name, n = f"{stem}-{n}", n + 1
+            self._file(spot.file).set((*self._models(spot), name), literal(model))
+        return name
+
+
+def _deep(node: Node, path: KeyPath, editor: SetupEditor, spot: Spot) -> bool:
+    """Whether `path` led all the way to `node` in the file, not only to the deepest part that exists."""
+    at = editor._file(spot.file).tree()
+    for part in path:
+        below = at.value.get(part) if at.kind == "map" else None
+        if below is None:
+            return False
+        at = below
+    return at is node or at.where == node.where
+
+
+def _below(address: Address, field: str) -> KeyPath:
+    if address.kind is Kind.PROFILE:
+        return (field,)
+    if address.kind is Kind.INFERENCE:
+        return ("inference", field)
+    if address.kind is Kind.SETTING:
+        return ("settings", address.key)
+    return (address.kind.value, address.key, field)
+
+
+def _find(node: Node, line: int, column: int, key: str = "") -> tuple[str, str] | None:
+    if node.kind == "scalar":
+        at = node.where
+        return (key, node.text) if (at.line, at.column) == (line, column) else None
+    entries = node.value.items() if node.kind == "map" else ((key, v) for v in node.value)
+    return next((f for k, v in entries if (f := _find(v, line, column, k)) is not None), None)
+
+
+class _File:
+    """One YAML (or JSON) file under edit, with the tree that it has to read back to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        data = _bytes(Path(os.path.realpath(path)))
+        if data is None:
+            raise EditRefused(f"{path}: there is no such file")
+        self.original = data
+        self.document = Document.parse(data, str(path))
+        self.expected: dict[str, Any] = self.document.root.plain(nulls=True)
+        if not isinstance(self.expected, dict):
+            raise EditRefused(f"{path}: a setup is a map")
+        self.json = path.suffix == ".json"
+        self.changed = False
+        self.yaml = _yaml(self.document.text)
+        try:
+            self.data = self.yaml.load(self.document.text)
+        except YAMLError as error:
+            raise EditRefused(f"{path}: this file can be read, but not edited by program") from error
+        self._tree: Node | None = self.document.root
+
+    def tree(self) -> Node:
+        """The file as it stands with the edits."""
+        if self._tree is None:
+            self._tree = Document.parse(self.text(), str(self.path)).root
+        return self._tree
+
+    def set(self, path: KeyPath, value: Json) -> None:
+        at, expected = self.data, self.expected
+        for part in path[:-1]:
+            if not isinstance(expected.get(part), dict):
+                if expected.get(part) is not None:
+                    raise EditRefused(f"{self.path}: {'.'.join(path)} leads through {part}, which is no map")
+                at[_key(part)] = CommentedMap()
+                expected[part] = {}
+            at, expected = at[part], expected[part]
+        last = path[-1]
+        if expected.get(last) == value and last in expected and type(expected[last]) is type(value):
+            return
+        expected[last] = value
+        at[last if last in at else _key(last)] = _node(value, inline=_is_flow(at))
+        self._edited()
+
+    def remove(self, path: KeyPath) -> None:
+        chain: list[tuple[Any, dict[str, Any], str]] = []
+        at, expected = self.data, self.expected
+        for part in path:
+            if not isinstance(expected, dict) or part not in expected:
+                return
+            chain.append((at, expected, part))
+            at, expected = at[part], expected[part]
+        for at, expected, part in reversed(chain):
+            del at[part], expected[part]
+            if expected or len(chain) == 1:
+                break
+        self._edited()
+
+    def add_home(self, home_id: str, home: Mapping[str, Json]) -> None:
+        homes = self.expected.get("homes")
+        if isinstance(homes, dict) and home_id in homes:
+            raise EditRefused(f"{self.path}: the home {home_id} is declared already")
+        # ruamel keeps a comment's column, which would be wrong in a file with another indentation.
+        text = "homes:\n" + render_home(home_id, home, comments=_indents(self.document.text)[0] == 2)
+        block = Document.parse(text, "home").root.plain(nulls=True)["homes"][home_id]
+        if not isinstance(homes, dict):
+            self.data["homes"] = CommentedMap()
+            self.expected["homes"] = {}
+        self.data["homes"][_key(home_id)] = _yaml(text).load(text)["homes"][home_id]
+        self.expected["homes"][home_id] = block
+        self._edited()
+
+    def _edited(self) -> None:
+        self.changed = True
+        self._tree = None
+
+    def text(self) -> str:
+        """The edited text. Raises EditRefused if it would not read back to what was asked for."""
+        if not self.changed:
+            return self.document.text
+        if self.json:
+            text = json.dumps(self.expected, indent=2, ensure_ascii=False) + "\n"
+        else:
+            stream = io.StringIO()
+            self.yaml.dump(self.data, stream)
+            text = stream.getvalue()
+            if "\r\n" in self.document.text:
+                text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        try:
+            back = Document.parse(text, str(self.path)).root.plain(nulls=True)
+        except SpecError as error:
+            raise EditRefused(f"{self.path} cannot be edited by program: {error.reasons[0].message}") from error
+        if not same(back, self.expected):
+            raise EditRefused(f"{self.path}: the edit would change more than it names", hint="edit the file by hand")
+        return text
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal values of equal types, maps in any order."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    if numbers and isinstance(a, bool) == isinstance(b, bool):
+        return isinstance(a, int) == isinstance(b, int) and (a == b or (a != a and b != b))
+    return bool(type(a) is type(b) and a == b)
+
+
+def _key(key: str) -> str:
+    return DoubleQuotedScalarString(key) if ambiguous(key) else key
+
+
+def _is_flow(node: Any) -> bool:
+    return isinstance(node, CommentedMap) and bool(node.fa.flow_style())
+
+
+def _node(value: Json, *, inline: bool = False) -> Any:
+    """A value as ruamel writes it: small maps and lists on one line, long texts after `|`, safely quoted."""
+    if isinstance(value, str):
+        if not inline and blockable(value):
+            return LiteralScalarString(value)
+        return (
+            DoubleQuotedScalarString(value) if ambiguous(value) or (inline and re.search(r"[][{},]", value)) else value
+        )
+    if isinstance(value, Mapping):
+        short = inline or (
+            len(flow(value)) <= 80 and not any(isinstance(v, str) and blockable(v) for v in value.values())
+        )
+        made = CommentedMap((_key(k), _node(v, inline=short)) for k, v in value.items())
+        if short:
+            made.fa.set_flow_style()
+        return made
+    if isinstance(value, list | tuple):
+        items = CommentedSeq(_node(v, inline=True) for v in value)
+        items.fa.set_flow_style()
+        return items
+    return flow(value)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write by temporary file, fsync and rename; the mode stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        mode = path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        mode = 0o666 & ~_umask()
+    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.replace(name, path)  # noqa: PTH105
+    except OSError:
+        with suppress(OSError):
+            os.unlink(name)  # noqa: PTH108
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,46 @@
+"""A profile: one agent of a home. Its own fields are few; what belongs to it are things of their own."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from .address import Address, Kind
+from .document import Node
+from .errors import Where
+from .reading import TEXT, Field, Fields, Reasons, origins, read, read_marks, resource
+from .resource import Mode, Resource
+from .values import Filled
+
+FIELDS: Fields = {"description": Field("What this agent is for, in a sentence.", TEXT)}
+SHAPES = {name: f.shape for name, f in FIELDS.items()}
+# Words that an address uses between profile and key, now or in a later release: no profile may be named so.
+RESERVED = frozenset(
+    {
+        "files", "settings", "inference", "jobs", "channels", "routes", "webhooks", "mcp_servers", "toolsets",
+        "skills", "plugins", "secrets", "planning_kits",
+    }
+)  # fmt: skip
+
+
+class Profile(BaseModel):
+    """A profile's own fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    description: Filled | None = None
+
+
+def read_profile(node: Node, address: Address, where: Where, mode: Mode, reasons: Reasons) -> Resource | None:
+    """The profile's Resource; its keys were checked by the caller, who knows what else lies in a profile."""
+    what = str(address)
+    profile = read(Profile, node, what, where, reasons)
+    marks = read_marks(node, FIELDS, what, reasons)
+    if profile is None:
+        return None
+    fields = {name: getattr(profile, name) for name in FIELDS if name in profile.model_fields_set}
+    return resource(address, fields, SHAPES, marks, mode, origins(node, where))
+
+
+def needs(home: str, profile: str) -> tuple[Address, ...]:
+    """What a thing of `profile` needs: the profile, unless it is the default one, which always exists."""
+    return () if profile == "default" else (Address(home, profile, Kind.PROFILE),)

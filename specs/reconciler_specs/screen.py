@@ -1,0 +1,74 @@
+"""Rule 5: finds credentials in a document and takes them out of the tree, so that no later message can show one."""
+
+from __future__ import annotations
+
+import re
+
+from .document import Document, Node
+from .errors import Where
+from .reading import Reasons
+from .secrets import looks_secret, secret_key
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
+_USE = "write {secret: NAME}, the name under which the home keeps it"
+
+
+def screen(document: Document, reasons: Reasons) -> None:
+    """Adds a reason for every credential in `document`, and replaces each in its tree. Never shows a value."""
+    # Searching the whole text once is far cheaper than every value; only an escape could hide one from that.
+    values = "\\" in document.text or looks_secret(document.text)
+    _map_or_list(document.root, values, reasons, top=True)
+
+
+def _map_or_list(node: Node, values: bool, reasons: Reasons, *, top: bool = False, under: str = "") -> None:
+    if node.kind == "seq":
+        for child in node.value:
+            if child.kind == "scalar":
+                _scalar(child, under, values, reasons)
+            else:
+                _map_or_list(child, values, reasons, under=under)
+        return
+    if node.kind != "map":
+        _scalar(node, under, values, reasons)
+        return
+    hidden = []
+    for key, child in node.value.items():
+        if values and looks_secret(key):
+            _report(node.where_key(key), "a key that looks like a credential", reasons)
+            hidden.append(key)
+            continue
+        # `{secret: NAME}` is the way to name one; x-… is not ours, but a token in it is still one in the file.
+        named = key == "secret" or (top and key.startswith("x-"))
+        shaped = "" if named or not secret_key(key) else key
+        if child.kind == "scalar":
+            _scalar(child, shaped, values, reasons)
+        else:
+            _map_or_list(child, values, reasons, under=shaped)
+    for key in hidden:
+        del node.value[key]
+    if node.value.keys() >= {"type", "default"} and under:
+        # parameters: {api_token: {type: string, default: …}}
+        _scalar(node.value["default"], under, values, reasons)
+
+
+def _scalar(node: Node, under: str, values: bool, reasons: Reasons) -> None:
+    if not isinstance(node.value, str):
+        return
+    if under and node.value:
+        variable = _VARIABLE.match(node.value)
+        hint = f"write {{secret: {variable[1]}}}" if variable else _USE
+        reasons.add(node.where, f"{under}: a secret is only named here, never written", hint)
+        _replace(node)
+    elif values and looks_secret(node.value):
+        _report(node.where, "this looks like a credential", reasons)
+        _replace(node)
+
+
+def _report(where: Where, message: str, reasons: Reasons) -> None:
+    reasons.add(where, f"{message}: a secret is only named here, never written", _USE)
+
+
+def _replace(node: Node) -> None:
+    """A secret reference in its place: right where one may stand, and nothing to see where none may."""
+    name = Node("scalar", "HIDDEN", node.mark, node.file, "HIDDEN")
+    node.kind, node.value, node.text, node.style = "map", {"secret": name}, "", ""

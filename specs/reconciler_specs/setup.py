@@ -1,0 +1,69 @@
+"""Setup and Home: what was declared, checked and resolved; the engine asks them for Resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .address import Address
+from .errors import Where
+from .policy import DEFAULTS, Policy
+from .resource import Resource
+from .shape import Json
+from .template import Parameter
+
+HARNESSES = ("native", "hermes", "openclaw", "orchestrator", "viable")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One declared home.
+
+    `path` is as written, but a relative one on this machine is made absolute from the file that says it. `place`
+    is the place's name, "" for this machine. `at` is the command prefix that leads there, None if there is none;
+    `host` names another machine whose runner it is for, "" if it is for us. `harness_version` is a range as
+    text, `timezone` an IANA zone, "" if not said. `door` is for the provider to check. `policy` holds only what
+    the home itself says: see `Setup.policy_of`. `profiles` are the declared profiles' names.
+    """
+
+    id: str
+    harness: str
+    path: str
+    place: str = ""
+    at: tuple[str, ...] | None = None
+    host: str = ""
+    harness_version: str = ""
+    timezone: str = ""
+    first_contact: str = "ask"
+    shared: bool = False
+    restart: str = "ask"
+    door: Mapping[str, Json] = field(default_factory=dict)
+    extends: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    profiles: tuple[str, ...] = ()
+    resources: Mapping[Address, Resource] = field(default_factory=dict, repr=False)
+    where: Where = field(default=Where(""), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A whole setup. `root` is the setup file, `files` all files that were read for it, `root` first."""
+
+    name: str
+    homes: Mapping[str, Home]
+    root: Path
+    formerly: tuple[str, ...] = ()
+    moved: tuple[tuple[Address, Address], ...] = ()
+    released: tuple[Address, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    def policy_of(self, home_id: str) -> Policy:
+        """The home's policy over the setup's over the defaults. KeyError if there is no such home."""
+        return self.homes[home_id].policy.over(self.policy).over(DEFAULTS)
+
+    def desired(self, home_id: str) -> dict[Address, Resource]:
+        """What the home is to hold, profile by profile: profile, files, settings, inference, jobs. KeyError."""
+        return dict(self.homes[home_id].resources)

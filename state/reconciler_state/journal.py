@@ -1,0 +1,281 @@
+"""The journal of a physical home: what was begun and how it ended, appended line by line and never edited (L9, L11).
+
+A line is one JSON object with a `what`: `run` (header), `begin` (an intent), `outcome`, `run-end`, or `torn`
+(the line before was cut off by a crash).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from reconciler_specs.address import Address
+
+from .errors import StateDamaged, StateMoved, StateTooNew
+from .files import Files
+from .record import HomeState
+from .store import Physical
+
+FORMAT: Final = 1
+UNCERTAIN: Final = "uncertain"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One action about to be carried out. `digest` stands for what will be written; no value is journaled (L5).
+
+    `known_ids` are the harness ids seen before a create, so that a create whose answer was lost can be told from
+    what was there; None for a kind that is matched by place.
+    """
+
+    address: Address
+    row: str
+    id: str = ""
+    digest: str = ""
+    known_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A begun action. `intent` is its id: random and unguessable, the marker that a create leaves in the record.
+
+    `path` is the address below its home.
+    """
+
+    intent: str
+    run: str
+    owner: str
+    path: str
+    row: str
+    kind: str
+    profile: str
+    id: str
+    digest: str
+    known_ids: tuple[str, ...] | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How an intent ended: the outcome's name (L10), why, the fields that do not hold, the harness id."""
+
+    intent: str
+    outcome: str
+    reason: str = ""
+    fields: tuple[str, ...] = ()
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One action of an earlier run; `outcome` is "" while it is open."""
+
+    intent: Intent
+    outcome: str
+    reason: str
+    at: str
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Journal:
+    """One home's journal. A run: `start`, (`begin`, `done`)*, `end`.
+
+    Nothing is created or written before the first `begin` or `done` (L7). Writers hold the home's lock.
+    """
+
+    def __init__(self, path: Path, files: Files | None = None, clock: Callable[[], str] = now) -> None:
+        self.path = path
+        self.run = ""
+        self._files = files or Files()
+        self._clock = clock
+        self._header: dict[str, Any] | None = None
+        self._started = False
+        self._unsure = True  # whether the file ends with a whole line
+
+    @classmethod
+    def of(cls, root: Path, physical: Physical, files: Files | None = None) -> Journal:
+        """The journal of a home in the state folder `root`."""
+        return cls(root / "journal" / f"{physical.key}.jsonl", files)
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def entries(self) -> list[Mapping[str, Any]]:
+        """Every record, in order. A last line that a crash cut off is skipped (later runs mark it `torn`).
+
+        Raises StateDamaged for any other bad line, StateTooNew.
+        """
+        found: list[Mapping[str, Any]] = []
+        bad = 0
+        for number, line in enumerate((self._files.read(self.path) or b"").split(b"\n"), 1):
+            record = _record(line)
+            if record is None:
+                bad = bad or (number if line else 0)
+                continue
+            if bad and record["what"] != "torn":
+                raise StateDamaged(self.path, f"line {bad} is no record of ours")
+            bad = 0
+            if record["what"] == "run" and _number(record, "format") > FORMAT:
+                raise StateTooNew(f"{self.path}: line {number} was written by a newer program")
+            found.append(record)
+        return found
+
+    def open_intents(self) -> list[Intent]:
+        """What was begun and whose end is not known: cut off, or `uncertain`. The next run settles it by looking, and
+        says so with `done`."""
+        return [p.intent for p in self._past(self.entries()) if p.outcome in ("", UNCERTAIN)]
+
+    def history(self, path: str) -> list[Past]:
+        """What was done to one address (its path below the home), oldest first."""
+        return [p for p in self._past(self.entries()) if p.intent.path == path]
+
+    def check(self, state: HomeState) -> None:
+        """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21)."""
+        left: dict[str, int] = {}
+        for entry in self.entries():
+            if entry["what"] == "run-end" and _text(entry, "lineage"):
+                left[_text(entry, "lineage")] = _number(entry, "serial")
+            elif entry["what"] == "run" and not _text(entry, "lineage"):
+                left = {}  # a run that found no state begins a new lineage
+        if left and state.lineage not in left:
+            raise StateMoved(f"the state of {state.path} has lineage {state.lineage}, which no run here has written")
+        if state.serial < left.get(state.lineage, 0):
+            raise StateMoved(
+                f"the state of {state.path} went back from serial {left[state.lineage]} to {state.serial}: "
+                "an older copy was put in place"
+            )
+
+    def _past(self, entries: Iterable[Mapping[str, Any]]) -> list[Past]:
+        owner, found = "", dict[str, Past]()
+        for entry in entries:
+            if entry["what"] == "run":
+                owner = _text(entry, "owner")
+            elif entry["what"] == "begin":
+                intent = _intent(entry, owner)
+                found[intent.intent] = Past(intent, "", "", intent.at)
+            elif entry["what"] == "outcome" and (past := found.get(_text(entry, "intent"))):
+                outcome = _text(entry, "outcome")
+                found[past.intent.intent] = Past(past.intent, outcome, _text(entry, "reason"), _text(entry, "at"))
+        return list(found.values())
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def start(self, *, owner: str, state: HomeState | None = None, command: str = "", version: str = "") -> None:
+        """Names the run whose records follow, and the state that it found.
+
+        `command` and `version` (the harness's) are for people.
+        """
+        self.run, self._started = secrets.token_hex(6), False
+        lineage, serial = (state.lineage, state.serial) if state else ("", 0)
+        self._header = {"owner": owner, "command": command, "version": version, "lineage": lineage, "serial": serial}
+
+    def begin(self, actions: Sequence[Planned]) -> dict[Address, str]:
+        """Journals a step's intents and returns their ids. On return they are on the disk: the door may be used."""
+        ids = {action.address: secrets.token_hex(10) for action in actions}
+        self._append(
+            [
+                {
+                    "what": "begin",
+                    "intent": ids[a.address],
+                    "run": self.run,
+                    "path": a.address.path,
+                    "kind": a.address.kind.value,
+                    "profile": a.address.profile,
+                    "row": a.row,
+                    "id": a.id,
+                    "digest": a.digest,
+                    "known_ids": None if a.known_ids is None else list(a.known_ids),
+                }
+                for a in actions
+            ],
+            sync=True,
+        )
+        return ids
+
+    def done(self, outcomes: Sequence[Done]) -> None:
+        """Journals how intents ended, of this run or of one that was cut off.
+
+        Not waited for: an outcome that the disk loses leaves its intent open, and the next run looks.
+        """
+        self._append(
+            [
+                {
+                    "what": "outcome",
+                    "intent": d.intent,
+                    "run": self.run,
+                    "outcome": d.outcome,
+                    "reason": d.reason,
+                    "fields": list(d.fields),
+                    "id": d.id,
+                }
+                for d in outcomes
+            ]
+        )
+
+    def end(self, state: HomeState | None = None) -> None:
+        """Closes the run, with the state that it left; writes nothing if the run wrote nothing."""
+        if self._started:
+            left = {"lineage": state.lineage, "serial": state.serial} if state else {}
+            self._append([{"what": "run-end", "run": self.run, **left}])
+        self._header = None
+
+    def _append(self, records: Sequence[Mapping[str, Any]], sync: bool = False) -> None:
+        if self._header is None:
+            raise RuntimeError("a journal is written between start and end")
+        lines = list(records)
+        if not lines:
+            return
+        if not self._started:
+            host = {"host": socket.gethostname(), "pid": os.getpid()}
+            lines.insert(0, {"what": "run", "format": FORMAT, "run": self.run, **host, **self._header})
+        at = self._clock()
+        data = b"".join(json.dumps({**r, "at": at}, sort_keys=True).encode("ascii") + b"\n" for r in lines)
+        if self._unsure:
+            data = self._mend(at) + data
+        self._unsure = True
+        self._files.append(self.path, data, sync)
+        self._unsure, self._started = False, True
+
+    def _mend(self, at: str) -> bytes:
+        """What has to come first if the last line was cut off: history is not edited, so it stays, marked as such."""
+        before = self._files.read(self.path) or b""
+        newline = b"" if before.endswith(b"\n") or not before else b"\n"
+        last = before.rstrip(b"\n").rpartition(b"\n")[2]
+        torn = bool(last) and _record(last) is None
+        return newline + (json.dumps({"what": "torn", "at": at}).encode("ascii") + b"\n" if torn else b"")
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """A line's record, None if it is none of ours."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and isinstance(record.get("what"), str) else None
+
+
+def _intent(entry: Mapping[str, Any], owner: str) -> Intent:
+    known = entry.get("known_ids")
+    names = ("intent", "run", "path", "row", "kind", "profile", "id", "digest", "at")
+    texts = {name: _text(entry, name) for name in names}
+    ids = tuple(str(i) for i in known) if isinstance(known, list) else None
+    return Intent(owner=owner, known_ids=ids, **texts)
+
+
+def _number(entry: Mapping[str, Any], name: str) -> int:
+    value = entry.get(name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    value = entry.get(name, "")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,145 @@
+"""State in files: `homes/KEY.json` per physical home, replaced as a whole, and `keys/KEY` with its digest key."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from .codec import decode, encode
+from .errors import StateDamaged, StateError, StateMoved
+from .files import Files
+from .journal import Journal
+from .record import HomeState
+from .store import KEY_BYTES, Physical, slug, successor
+
+
+def default_root(environ: Mapping[str, str]) -> Path:
+    """`$XDG_STATE_HOME/reconciler`, else `~/.local/state/reconciler`. A relative XDG path does not count."""
+    home = environ.get("XDG_STATE_HOME", "")
+    base = Path(home) if home.startswith("/") else Path(environ.get("HOME") or Path.home()) / ".local" / "state"
+    return base / "reconciler"
+
+
+class LocalStore:
+    """A StateStore in the folder `root`. Nothing is made there before the first write.
+
+    Writers hold the home's lock (L13); reading needs none, since a file is only ever replaced whole.
+    """
+
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        self.root = root
+        self.files = files or Files()
+        self._seen: dict[Physical, tuple[str, int]] = {}
+
+    def path(self, physical: Physical) -> Path:
+        return self.root / "homes" / f"{physical.key}.json"
+
+    def read(self, physical: Physical) -> HomeState | None:
+        """Raises StateDamaged, StateTooNew; StateMoved if this run has already seen a later state of this home."""
+        path = self.path(physical)
+        data = self.files.read(path)
+        if data is None:
+            return None
+        state = decode(data, path)
+        if Physical.of(state) != physical:
+            raise StateDamaged(path, f"is the state of another home ({state.harness} at {state.path})")
+        lineage, serial = self._seen.get(physical, (state.lineage, 0))
+        if state.lineage != lineage or state.serial < serial:
+            raise StateMoved(
+                f"{path}: was {lineage} serial {serial} a moment ago, and is {state.lineage} serial {state.serial}"
+            )
+        self._seen[physical] = (state.lineage, state.serial)
+        return state
+
+    def broken(self) -> Sequence[StateError]:
+        """Why each state file that `list` leaves out cannot be read."""
+        return [s for s in self._all() if isinstance(s, StateError)]
+
+    def _all(self) -> Iterator[HomeState | StateError]:
+        for name in self.files.names(self.root / "homes"):
+            if not name.endswith(".json"):
+                continue
+            path = self.root / "homes" / name
+            try:
+                yield decode(self.files.read(path) or b"", path)
+            except StateError as error:
+                yield error
+
+    def write(self, state: HomeState, expected_serial: int) -> HomeState:
+        physical = Physical.of(state)
+        current = self.read(physical)
+        recorded = successor(current, state, expected_serial)
+        if recorded is not current:
+            path = self.path(physical)
+            if current is not None and current.damaged:
+                self._keep(path)
+            self.files.write(path, encode(recorded))
+            self._seen[physical] = (recorded.lineage, recorded.serial)
+        return recorded
+
+    def probe(self) -> None:
+        self.files.probe(self.root / "homes")
+
+    def repair(self, home: str | None = None, *, do: bool) -> Sequence[str]:
+        """Puts damaged state files and journals aside (the home then has no state, and can be adopted).
+
+        `home` is a home's path, None for all. Without `do` it only says what it would do. Returns one sentence per
+        file.
+        """
+        part = f"-{slug(home.rstrip('/').rpartition('/')[2])}-" if home else ""
+        said: list[str] = []
+        for folder, suffix in (("homes", ".json"), ("journal", ".jsonl")):
+            for name in self.files.names(self.root / folder):
+                path = self.root / folder / name
+                if not name.endswith(suffix) or part not in name:
+                    continue
+                try:
+                    if folder == "homes":
+                        decode(self.files.read(path) or b"", path)
+                    else:
+                        Journal(path, self.files).entries()
+                except StateDamaged as error:
+                    said.append(f"put aside: {error}")
+                    if do:
+                        self._keep(path)
+                        self.files.remove(path)
+                        self._seen.clear()
+        return said
+
+    def _keep(self, path: Path) -> Path | None:
+        """A copy beside the file, under the first free name: what could not be read may still be wanted."""
+        data = self.files.read(path)
+        if data is None:
+            return None
+        number = 1
+        while not self.files.create(kept := path.with_name(f"{path.stem}.damaged-{number}"), data):
+            if self.files.read(kept) == data:
+                return kept
+            number += 1
+        return kept
+
+    def key_for(self, physical: Physical, create: bool = False) -> bytes | None:
+        """The home's 32 random bytes for digests of what must not be stored (L5); None if there are none yet.
+
+        Without the file old digests compare with nothing: hidden values then look changed, and are never shown.
+        """
+        path = self.root / "keys" / physical.key
+        key = self.files.read(path)
+        if key is None and create:
+            self.files.create(path, secrets.token_bytes(KEY_BYTES))
+            key = self.files.read(path)  # not what we drew: another run may have been quicker
+        if key is not None and len(key) != KEY_BYTES:
+            raise StateDamaged(path, f"holds {len(key)} bytes, not {KEY_BYTES}")
+        return key
+
+    # Last, since its name hides the type within this class.
+    def list(self) -> Sequence[Physical]:
+        """Every home with a readable state, sorted; `broken` has the others."""
+        return sorted(Physical.of(s) for s in self._all() if isinstance(s, HomeState))
+
+
+def root_from(option: Path | None) -> Path:
+    """The state folder: `--state DIR`, else the user's own."""
+    return option.absolute() if option else default_root(os.environ)
