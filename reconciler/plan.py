@@ -25,6 +25,7 @@ from .guards import limit_deletes, lost_store
 from .match import Triple, match, place_id
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, HomeRef, Provider
+from .redact import is_hidden
 from .rows import Rules, row
 
 # Rows after which the thing exists or goes on existing, so that others may stand on it though it is held.
@@ -131,14 +132,18 @@ class Plan:
 
 
 def row_digest(ref: HomeRef, action: Action) -> str:
-    """Binds a row to the home, the object as it was seen, and every value that would be written."""
+    """Binds a row to the home, the object as it was seen, and every value that would be written.
+
+    Fingerprints are keyed (L5), and a home that we have not written yet has no key that outlives this run: there the
+    row is bound to the values of its own fields instead, so that another run (`--plan`, `--expect`) can tell it.
+    """
     return _sha(
         [
             [ref.place.name, ref.harness, ref.path],
             str(action.row),
             action.address.path,
             action.id,
-            action.fingerprint,
+            action.fingerprint if ref.keyed else [[c.field, _unkeyed(_json(c.observed))] for c in action.changes],
             [
                 [c.field, str(c.row), _json(c.write) if c.writes else None, _json(c.declared)]
                 for c in action.changes
@@ -155,6 +160,14 @@ def _json(value: object) -> Json:
     if value is CLEAR:
         return {"$clear": True}
     return {"$unknown": True} if isinstance(value, Unknown) else value
+
+
+def _unkeyed(value: Json) -> Json:
+    if is_hidden(value):
+        return {"$hidden": ""}
+    if isinstance(value, dict):
+        return {k: _unkeyed(v) for k, v in value.items()}
+    return [_unkeyed(v) for v in value] if isinstance(value, list) else value
 
 
 def _sha(value: Json) -> str:

@@ -26,7 +26,8 @@ class HomeRef:
     """One home as a provider sees it.
 
     `path` is absolute and resolved at the place. `options` is the setup's `door:` block for the home, closed
-    and validated by the provider's `options`. `timezone` is the setup's word, "" if it says nothing.
+    and validated by the provider's `options`, and `$key`, the key of its digests as hex. `keyed` says whether that
+    key is kept, so that a digest of this run can be compared with one of another. `timezone` is the setup's word, "" if it says nothing.
     """
 
     id: str
@@ -36,6 +37,7 @@ class HomeRef:
     options: Mapping[str, Json] = field(default_factory=dict)
     timezone: str = ""
     version_range: str = ""
+    keyed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class HomeRun:
         plan, started = self._plan, time.monotonic()
         yield Event("home", plan.id, total=len(actions))
         with ExitStack() as stack:
+            self._workspace.keep_key(plan.ref)
             self._journal.start(owner=plan.owner, version=plan.version or "")
             door: Door | None = None
             try:

@@ -6,6 +6,7 @@ The command line makes one; tests make one around a home in memory. Reading is h
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -81,9 +82,11 @@ class Workspace:
             path = provider.home_path(home.path, place)
         except OSError as error:
             raise ProviderError(f"{home.id}: {home.path}: {error.strerror or error}") from error
-        key = self.store.key_for(Physical(place.name, home.harness, path))
-        options = {**home.door, **({"$key": key.hex()} if key else {})}
-        return HomeRef(home.id, home.harness, place, path, options, home.timezone, home.harness_version)
+        kept = self.store.key_for(Physical(place.name, home.harness, path))
+        options = {**home.door, "$key": (kept or secrets.token_bytes(32)).hex()}
+        return HomeRef(
+            home.id, home.harness, place, path, options, home.timezone, home.harness_version, keyed=kept is not None
+        )
 
     def _place(self, home: Home) -> Place:
         prefix = home.at or ()
@@ -195,10 +198,10 @@ class Workspace:
             except ReconcilerError:
                 home = self.setup.homes[home_id]
                 named.add(Physical("local", home.harness, home.path))
-        for where in self.store.list():
+        for where in self.store.list(skip=named):
             state = self.store.read(where)
             label = state.labels.get(self.setup.name) if state else None
-            if state is None or label is None or where in named or label in self.setup.homes:
+            if state is None or label is None or label in self.setup.homes:
                 continue
             if state.owned(self.setup.name) and self._touched(label, targets):
                 yield label, state
@@ -250,9 +253,11 @@ class Workspace:
         with lock_home(directory, physical(ref), self.store.root, command=command, wait=self.lock_wait) as lock:
             yield HomeGuard(lock.fd)
 
-    def forget_ref(self, home_id: str) -> None:
-        """Resolve the home again: its digest key has been made since."""
-        self._refs.pop(home_id, None)
+    def keep_key(self, ref: HomeRef) -> None:
+        """Keeps the home's digest key from now on. Called before the first record that holds a digest of it."""
+        if not ref.keyed:
+            self.store.keep_key(physical(ref), bytes.fromhex(str(ref.options["$key"])))
+            self._refs.pop(ref.id, None)
 
     def history(self, ref: HomeRef, path: str) -> list[str]:
         """What was done to one address, oldest first, as lines for a person."""

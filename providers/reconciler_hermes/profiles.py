@@ -67,3 +67,9 @@ def observed(place: Place, root: str, name: str, hider: Hider) -> Observed:
         fingerprint=records.digest((data or b"").hex() if not isinstance(data, Unknown) else "", hider.key),
         about=about,
     )
+
+
+def trash(root: str, place: Place) -> list[str]:
+    """What lies in the home's trash, a line each (L5: listed by `doctor`, pruned after 14 days)."""
+    folder = posixpath.join(root, ".reconciler-trash")
+    return [f"trash: a copy from before a delete, {name} (kept for 14 days)" for name in home.names(place, folder)]

@@ -13,7 +13,7 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
 from reconciler.provider import Canon, Door, HomeRef, KindTraits, Resolve
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json
 
@@ -32,7 +32,7 @@ class HermesProvider:
         # Hermes resolves links in a workdir.
         Kind.JOB: KindTraits(settling=frozenset({"workdir"})),
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
-        Kind.SETTING: KindTraits(by_place=True),
+        Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True),
     }
 
@@ -58,10 +58,10 @@ class HermesProvider:
     def supported(self, version: str | None) -> str:
         return versions.supported(version)
 
-    def prepare(self, resources: Sequence[Resource], observation: Observation) -> Observation:
+    def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
         """The observation with what `canon`, which sees one resource, has to know of the others."""
         declared: dict[str, Any] = {"inference": {}, "files": {}, "zones": {}}
-        for resource in resources:
+        for resource in resources.values():
             profile, key = resource.address.profile, resource.address.key
             match resource.address.kind:
                 case Kind.INFERENCE if "default" in resource.fields:
@@ -101,9 +101,9 @@ class HermesProvider:
         return reviews.facts(action, desired, observation)
 
     def review(
-        self, actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]
+        self, actions: Sequence[Action], observation: Observation, resources: Mapping[Address, Resource]
     ) -> list[Action]:
-        return reviews.review(actions, observation, resources)
+        return reviews.review(actions, observation, list(resources.values()))
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         match thing.kind:
@@ -149,6 +149,12 @@ class HermesProvider:
 
     def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
         return door.opened(home, lock_fd)
+
+    def limits(self) -> Sequence[str]:
+        return versions.limits()
+
+    def examine(self, home: HomeRef) -> Sequence[str]:
+        return profiles.trash(home.path, home.place)
 
     def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
         return insiders.insider(home, ancestors)

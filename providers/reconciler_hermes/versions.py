@@ -58,15 +58,14 @@ def snapshots(version: str | None) -> bool:
     return _number(series(version) or NEWEST) >= _number("0.18")
 
 
-def locks(version: str | None) -> bool:
-    """Whether Hermes's job store has a lock between processes (0.18 on)."""
-    return snapshots(version)
-
-
-def refuses_past(version: str | None) -> bool:
-    """Whether a one-shot in the past is refused; before 0.19 it was stored and never ran."""
-    return _number(series(version) or NEWEST) >= _number("0.19")
-
-
 def _number(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
+
+
+def limits() -> list[str]:
+    """What no tested version, or only a later one, can store of a job: a line each."""
+    lines = [f"tested versions: {', '.join(TESTED)}; another one is plan-only until --allow unknown-version"]
+    for field, (first, instead) in _NEEDS.items():
+        when = f"from {first} on" if first else "in no tested version"
+        lines.append(f"jobs {field}: {when}" + (f"; {instead}" if instead else ""))
+    return lines

@@ -94,6 +94,7 @@ class SetupEditor:
         self.path = Path(path)
         self._files: dict[Path, _File] = {}
         self._sources: dict[Path, str] = {}
+        self._models: dict[tuple[str, str], dict[str, Json]] = {}  # what this edit added, by home and profile
 
     def set(self, path: Sequence[str], value: Json, *, file: Path | None = None) -> None:
         """Give the value at a key path, making the maps on the way. `$(` in texts is kept literal."""
@@ -133,7 +134,7 @@ class SetupEditor:
                 raise EditRefused(f"{address}#{field}: a file's text is expected")
             self._sources[spot.file] = value
             return spot
-        said = self._in_words(spot, address, field, value)
+        said = self._in_words(setup, spot, address, field, value)
         self._file(spot.file).set(spot.path, literal(said))
         return spot
 
@@ -183,55 +184,40 @@ class SetupEditor:
         tree = self._file(Path(origin.where.file)).tree()
         return _find(tree, origin.where.line, origin.where.column)
 
-    def _in_words(self, spot: Spot, address: Address, field: str, value: Json) -> Json:
+    def _in_words(self, setup: Setup, spot: Spot, address: Address, field: str, value: Json) -> Json:
         """An exchanged value as an author says it: models by name, jobs by key."""
         if address.kind is Kind.JOB and field == "context_from" and isinstance(value, list):
             return [str(v).rpartition("/jobs/")[2] or v for v in value]
         if address.kind is Kind.JOB and field == "model" and isinstance(value, dict):
-            return self._name_of(spot, address, value) or value
-        if address.kind is Kind.INFERENCE and field != "rebase":
+            return self._name_of(setup, address, value) or value
+        if address.kind is Kind.INFERENCE:
             if field == "fallbacks":
-                return [self._named(spot, address, v) for v in value]
+                return [self._named(setup, spot, address, v) for v in value]
             if field == "auxiliary":
-                return {task: self._named(spot, address, v) for task, v in value.items()}
-            return self._named(spot, address, value)
+                return {task: self._named(setup, spot, address, v) for task, v in value.items()}
+            return self._named(setup, spot, address, value)
         return value
 
-    def _models(self, spot: Spot) -> KeyPath:
-        return (*spot.path[:4], "inference", "models")
+    def _known(self, setup: Setup, address: Address) -> dict[str, Json]:
+        """The profile's models by name, with those that this edit added."""
+        declared = setup.homes[address.home].models.get(address.profile, {})
+        return {**declared, **self._models.get((address.home, address.profile), {})}
 
-    def _name_of(self, spot: Spot, address: Address, model: Json) -> str | None:
-        path = self._models(spot)
-        node = self._file(spot.file).tree().descend(path)
-        models = node.plain() if node is not None and node.kind == "map" else {}
-        return next((k for k, v in models.items() if v == model), None) if _deep(node, path, self, spot) else None
+    def _name_of(self, setup: Setup, address: Address, model: Json) -> str | None:
+        return next((name for name, known in self._known(setup, address).items() if same(known, model)), None)
 
-    def _named(self, spot: Spot, address: Address, model: Json) -> str:
-        """The name of a model in the home's own block; one is made if none has this definition."""
-        name = self._name_of(spot, address, model)
-        if name is None:
-            stem = re.sub(r"[^a-z0-9_.-]+", "-", str(model.get("model", "model")).rpartition("/")[2].lower()).strip(
-                "-._"
-            )
-            taken = self._file(spot.file).tree().descend(self._models(spot))
-            names = set(taken.value) if taken.kind == "map" else set()
-            name = stem = (stem or "model")[:50]
-            n = 2
-            while name in names:
-                name, n = f"{stem}-{n}", n + 1
-            self._file(spot.file).set((*self._models(spot), name), literal(model))
+    def _named(self, setup: Setup, spot: Spot, address: Address, model: Json) -> str:
+        """The name of a model of the profile; one is made in the home's own block if none has this definition."""
+        name = self._name_of(setup, address, model)
+        if name is not None:
+            return name
+        last = str(model.get("model", "")).rpartition("/")[2].lower()
+        stem = re.sub(r"[^a-z0-9_.-]+", "-", last).strip("-._")[:50] or "model"
+        taken = self._known(setup, address)
+        name = next(n for n in (stem, *(f"{stem}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+        self._file(spot.file).set((*spot.path[:4], "inference", "models", name), literal(model))
+        self._models.setdefault((address.home, address.profile), {})[name] = model
         return name
-
-
-def _deep(node: Node, path: KeyPath, editor: SetupEditor, spot: Spot) -> bool:
-    """Whether `path` led all the way to `node` in the file, not only to the deepest part that exists."""
-    at = editor._file(spot.file).tree()
-    for part in path:
-        below = at.value.get(part) if at.kind == "map" else None
-        if below is None:
-            return False
-        at = below
-    return at is node or at.where == node.where
 
 
 def _below(address: Address, field: str) -> KeyPath:
@@ -290,7 +276,7 @@ class _File:
                 expected[part] = {}
             at, expected = at[part], expected[part]
         last = path[-1]
-        if expected.get(last) == value and last in expected and type(expected[last]) is type(value):
+        if last in expected and same(expected[last], value):
             return
         expected[last] = value
         at[last if last in at else _key(last)] = _node(value, inline=_is_flow(at))

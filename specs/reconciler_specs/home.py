@@ -31,6 +31,7 @@ from .reading import (
 )
 from .resource import Mode, Resource
 from .setup import HARNESSES, Home
+from .shape import Json
 from .sources import Sources
 from .values import NAME, PROFILE, Filled, Flag, Refusal, Zone, plain, word
 
@@ -60,6 +61,15 @@ PROFILE_FIELDS: Fields = {
     "settings": Field("Settings of the harness, by dotted path.", {"type": "object"}),
     "files": Field("Files of the profile, by relative path.", {"type": "object"}),
     "jobs": Field("Jobs, by your own keys.", {"type": "object"}),
+}
+# What `reconciler explain` prints.
+BY_KIND: Mapping[Kind, Fields] = {
+    Kind.HOME: FIELDS,
+    Kind.PROFILE: PROFILE_FIELDS,
+    Kind.INFERENCE: inference.FIELDS,
+    Kind.SETTING: setting.FIELDS,
+    Kind.FILE: file.FIELDS,
+    Kind.JOB: job.FIELDS,
 }
 
 
@@ -114,6 +124,7 @@ def read_home(
     door = _door(node.get("door"), home_id, reasons)
     resources: dict[Address, Resource] = {}
     profiles: list[str] = []
+    models: dict[str, Mapping[str, Json]] = {}
     given = node.get("profiles")
     if given is not None and is_map(given, f"{home_id} profiles", reasons):
         for name, child in given.items():
@@ -124,7 +135,10 @@ def read_home(
                 reasons.add(at_key, f"{home_id}: {shown(name)} is no profile name", "a-z, 0-9, _ and -, up to 64")
             elif is_map(child, f"{home_id}/{name}", reasons):
                 profiles.append(name)
-                _read_profile(child, Address(home_id, name, Kind.PROFILE), at_key, mode, sources, reasons, resources)
+                address = Address(home_id, name, Kind.PROFILE)
+                declared = _read_profile(child, address, at_key, mode, sources, reasons, resources)
+                if declared:
+                    models[name] = declared
     if own is None:
         return None
     path = own.path
@@ -148,6 +162,7 @@ def read_home(
         extends=extends,
         policy=policy,
         profiles=tuple(profiles),
+        models=models,
         resources=resources,
         where=where,
     )
@@ -172,8 +187,11 @@ def _read_profile(
     sources: Sources,
     reasons: Reasons,
     into: dict[Address, Resource],
-) -> None:
-    """Adds the profile's Resource and those of everything in it, in the order in which they may be made."""
+) -> Mapping[str, Json]:
+    """Adds the profile's Resource and those of everything in it, in the order in which they may be made.
+
+    The models that the profile declares, by name.
+    """
     what = str(address)
     check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, reasons, later=LATER["profile"])
 
@@ -223,6 +241,7 @@ def _read_profile(
                 "self is for a job's own last answer",
             )
         into.update(declared)
+    return models.by_name
 
 
 def _read_settings(

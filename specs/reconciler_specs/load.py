@@ -9,14 +9,15 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from . import file, job
 from .address import Address
 from .document import MAX_BYTES, Document, Node, read_document, shown
 from .errors import Reason, SpecError, Where
 from .home import FIELDS as HOME_FIELDS
-from .home import NOT_IN_TEMPLATE, Place, read_home
+from .home import NOT_IN_TEMPLATE, PROFILE_FIELDS, Place, read_home
 from .include import included
 from .policy import Policy, read_policy
-from .reading import LATER, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
+from .reading import LATER, THING_KEYS, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
 from .screen import screen
 from .setup import Home, Setup
 from .sources import Sources, Unusable
@@ -82,6 +83,7 @@ class _Loader:
         self.expanded: dict[str, Node | None] = {}
         self.uses_parameters = False
         self.saw_homes = False
+        self.used: set[str] = set()
 
     def load(self, data: str | bytes) -> Setup:
         with _no_collector():
@@ -136,6 +138,8 @@ class _Loader:
                 ))  # fmt: skip
                 if home is not None:
                     homes[home_id] = home
+        for template in self.templates.keys() - self.used:
+            self._check_unused(template)
         if not self.saw_homes:
             found.add(root.where_key("homes"), "a setup has at least one home", "homes: {main: {harness: …, path: …}}")
         self._one_home_twice(homes)
@@ -242,6 +246,20 @@ class _Loader:
         check_keys(node, HOME_FIELDS, what, self.found, later=LATER["home"])
         self._template(name, ())
 
+    def _check_unused(self, name: str) -> None:
+        """The keys of a template that no home extends; of the others the homes show every fault."""
+        profiles = self.templates[name][0].get("profiles")
+        for profile, node in profiles.items() if profiles is not None else ():
+            what = f"templates {name} {profile}"
+            if not is_map(node, what, self.found):
+                continue
+            check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, self.found, later=LATER["profile"])
+            for key, fields in (("jobs", job.FIELDS), ("files", file.FIELDS)):
+                things = node.get(key)
+                for thing, child in things.items() if things is not None else ():
+                    if is_map(child, f"{what}/{key}/{thing}", self.found):
+                        check_keys(child, (*fields, *THING_KEYS), f"{what}/{key}/{thing}", self.found)
+
     def _template(self, name: str, open_: tuple[str, ...]) -> Node | None:
         """A template with all that it extends below it, every node marked with where it came by."""
         if name not in self.expanded:
@@ -270,6 +288,7 @@ class _Loader:
                 )
                 wrong = True
                 continue
+            self.used.add(name)
             template = self._template(name, open_)
             if template is None:
                 wrong = True

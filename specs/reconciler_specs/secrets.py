@@ -41,7 +41,7 @@ def looks_secret(text: str) -> bool:
 
 def secret_key(key: str) -> bool:
     """Whether a value under `key` would be a credential. For a dotted key its last segment counts."""
-    low = key.lower()
+    low = key.rstrip('"').lower()
     if not low.endswith(_KEY_ENDS):
         return False
     return low.rpartition(".")[2] not in _NOT_SECRET_KEYS

@@ -24,7 +24,8 @@ class Home:
     is the place's name, "" for this machine. `at` is the command prefix that leads there, None if there is none;
     `host` names another machine whose runner it is for, "" if it is for us. `harness_version` is a range as
     text, `timezone` an IANA zone, "" if not said. `door` is for the provider to check. `policy` holds only what
-    the home itself says: see `Setup.policy_of`. `profiles` are the declared profiles' names.
+    the home itself says: see `Setup.policy_of`. `profiles` are the declared profiles' names,
+    `models` the models by profile and by the author's name for them.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Home:
     extends: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
     profiles: tuple[str, ...] = ()
+    models: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, repr=False)
     resources: Mapping[Address, Resource] = field(default_factory=dict, repr=False)
     where: Where = field(default=Where(""), compare=False)
 

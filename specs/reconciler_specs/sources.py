@@ -45,10 +45,11 @@ class Sources:
             raise Unusable("there is no such file") from error
         except OSError as error:
             raise Unusable(f"it cannot be read ({error.strerror})") from error
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            os.close(fd)
+            raise Unusable("it is not a regular file")
         with os.fdopen(fd, "rb") as file:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                raise Unusable("it is not a regular file")
             if info.st_size > limit:
                 raise Unusable(f"it is too large ({info.st_size} bytes; at most {limit})")
             data = file.read(limit + 1)

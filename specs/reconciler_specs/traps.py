@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # A `#` right before a word, behind a plain value: to YAML a comment, to its author part of the text.
-COMMENT = re.compile(r"[ \t]+#[^\s#!]")
+COMMENT = re.compile(r"[ \t]+#[^\s#]")
 
 _CRON = re.compile(r"\*/[0-9]|(?:^|[\s:{,])[*0-9][0-9*/,-]*(?: [*0-9][0-9*/,A-Za-z-]*){3,}")
 _QUOTED_SEGMENT = re.compile(r"""\s*"[^"]*"\.[^:]*:""")

@@ -307,6 +307,7 @@ def cron(value: Any) -> str:
 
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 _PART = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}))?\Z")
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EPOCH = datetime(2024, 1, 1, tzinfo=UTC)  # five fields name no year: any start gives the same verdict
 
 
@@ -314,18 +315,26 @@ _EPOCH = datetime(2024, 1, 1, tzinfo=UTC)  # five fields name no year: any start
 def _never(line: str) -> str:
     """Why a cron line can never run, "" if it can. Cheap for the usual forms; croniter judges the others."""
     fields = line.split(" ")
+    given: list[set[int]] = []
     for field, (low, high) in zip(fields, _RANGES, strict=True):
+        values: set[int] = set()
         for part in field.split(","):
             match = _PART.match(part)
             if match is None:
                 return _by_croniter(line)
             first, last, step = match.groups()
-            if (first and not low <= int(first) <= high) or (last and not int(first) <= int(last) <= high):
+            start = int(first) if first else low
+            end = int(last) if last else start if first and not step else high
+            if not low <= start <= end <= high or (step and not 0 < int(step) <= high):
                 return _by_croniter(line)
-            if step and not 0 < int(step) <= high:
-                return _by_croniter(line)
-    if fields[2] == "*" or fields[4] != "*" or fields[3] == "*":
-        return ""  # some day of every month, or every January, fits
+            values.update(range(start, end + 1, int(step or 1)))
+        given.append(values)
+    days, months, weekdays = given[2:]
+    if fields[2][0] == "*" or fields[4][0] != "*":
+        return "" if days and months and weekdays else _by_croniter(line)
+    # Only the day of the month counts: some month has to be long enough for the first of them.
+    if any(min(days) <= _LONGEST[month - 1] for month in months):
+        return ""
     return _by_croniter(line)
 
 

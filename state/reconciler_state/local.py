@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .codec import decode, encode
@@ -57,9 +56,9 @@ class LocalStore:
         """Why each state file that `list` leaves out cannot be read."""
         return [s for s in self._all() if isinstance(s, StateError)]
 
-    def _all(self) -> Iterator[HomeState | StateError]:
+    def _all(self, skip: Collection[str] = ()) -> Iterator[HomeState | StateError]:
         for name in self.files.names(self.root / "homes"):
-            if not name.endswith(".json"):
+            if not name.endswith(".json") or name in skip:
                 continue
             path = self.root / "homes" / name
             try:
@@ -120,24 +119,26 @@ class LocalStore:
             number += 1
         return kept
 
-    def key_for(self, physical: Physical, create: bool = False) -> bytes | None:
-        """The home's 32 random bytes for digests of what must not be stored (L5); None if there are none yet.
+    def key_for(self, physical: Physical) -> bytes | None:
+        """The home's 32 random bytes for digests of what must not be stored (L5); None if none are kept yet.
 
         Without the file old digests compare with nothing: hidden values then look changed, and are never shown.
         """
         path = self.root / "keys" / physical.key
         key = self.files.read(path)
-        if key is None and create:
-            self.files.create(path, secrets.token_bytes(KEY_BYTES))
-            key = self.files.read(path)  # not what we drew: another run may have been quicker
         if key is not None and len(key) != KEY_BYTES:
             raise StateDamaged(path, f"holds {len(key)} bytes, not {KEY_BYTES}")
         return key
 
+    def keep_key(self, physical: Physical, key: bytes) -> None:
+        """Keeps a key for the home, unless one is kept already: another run may have been quicker."""
+        self.files.create(self.root / "keys" / physical.key, key)
+
     # Last, since its name hides the type within this class.
-    def list(self) -> Sequence[Physical]:
-        """Every home with a readable state, sorted; `broken` has the others."""
-        return sorted(Physical.of(s) for s in self._all() if isinstance(s, HomeState))
+    def list(self, skip: Collection[Physical] = ()) -> Sequence[Physical]:
+        """Every home with a readable state but those in `skip`, sorted; `broken` has the others."""
+        names = {f"{p.key}.json" for p in skip}
+        return sorted(Physical.of(s) for s in self._all(names) if isinstance(s, HomeState))
 
 
 def root_from(option: Path | None) -> Path:

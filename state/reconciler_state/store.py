@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -45,12 +45,12 @@ class StateReader(Protocol):
         """None iff nothing was ever recorded. Raises StateError."""
         ...
 
-    def list(self) -> Sequence[Physical]:
-        """Every home with a state, sorted."""
+    def list(self, skip: Collection[Physical] = ()) -> Sequence[Physical]:
+        """Every home with a state but those in `skip`, sorted."""
         ...
 
-    def key_for(self, physical: Physical, create: bool = False) -> bytes | None:
-        """The home's 32 random bytes for digests of what must not be stored (L5); None if there are none yet."""
+    def key_for(self, physical: Physical) -> bytes | None:
+        """The home's 32 random bytes for digests of what must not be stored (L5); None if none are kept yet."""
         ...
 
 
@@ -67,6 +67,10 @@ class StateStore(StateReader, Protocol):
         """Raises StateError if nothing can be written: asked before the first door call."""
         ...
 
+    def keep_key(self, physical: Physical, key: bytes) -> None:
+        """Keeps a key for the home, unless one is kept already."""
+        ...
+
 
 class MemoryStore:
     """A StateStore for tests and for homes that keep nothing."""
@@ -79,13 +83,14 @@ class MemoryStore:
     def read(self, physical: Physical) -> HomeState | None:
         return self.states.get(physical)
 
-    def list(self) -> Sequence[Physical]:
-        return sorted(self.states)
+    def list(self, skip: Collection[Physical] = ()) -> Sequence[Physical]:
+        return sorted(set(self.states) - set(skip))
 
-    def key_for(self, physical: Physical, create: bool = False) -> bytes | None:
-        if create:
-            self.keys.setdefault(physical, secrets.token_bytes(KEY_BYTES))
+    def key_for(self, physical: Physical) -> bytes | None:
         return self.keys.get(physical)
+
+    def keep_key(self, physical: Physical, key: bytes) -> None:
+        self.keys.setdefault(physical, key)
 
     def write(self, state: HomeState, expected_serial: int) -> HomeState:
         physical = Physical.of(state)

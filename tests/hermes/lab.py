@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reconciler_hermes.provider import HermesProvider
-from reconciler_specs.address import Address, Kind
-from reconciler_specs.resource import Resource
-from reconciler_specs.shape import Json, shape_of
 
 from reconciler.action import CLEAR, Action, Clear, FieldChange, FieldRow, Row
 from reconciler.observe import ABSENT, Observation, Observed, Wanted
 from reconciler.place import LocalPlace, Place
 from reconciler.provider import Answer, Canon, HomeRef, Step
+from reconciler_hermes.provider import HermesProvider
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.resource import Resource
+from reconciler_specs.shape import Json, shape_of
 
 VERSIONS = ("0.19.0", "0.18.2", "0.16.0")
 KEY = "11" * 32

@@ -19,6 +19,9 @@ Op = dict[str, Any]
 Result = dict[str, Any]
 
 
+_TELL = "_notify_provider_jobs_changed_safe"  # 0.18 on
+
+
 class Refused(Exception):
     """Hermes's words, or ours where it would have said nothing."""
 
@@ -59,9 +62,12 @@ class _Batch:
     def run(self, ops: list[Op]) -> list[Result]:
         real_save = self.jobs.save_jobs
         with self.lock() if self.lock else contextlib.nullcontext():
-            self._check_lock()
-            before = self._bytes()
-            self.records = list(self.jobs.load_jobs())
+            try:
+                self._check_lock()
+                before = self._bytes()
+                self.records = list(self.jobs.load_jobs())
+            except Exception as error:  # noqa: BLE001 - Hermes may raise anything; nothing is written
+                return _all(ops, "refused", str(error))
             if any(not isinstance(item, dict) or not item.get("id") for item in self.records):
                 return _all(ops, "refused", "jobs.json has a job without an id; Hermes's own functions fail on it")
             at_first = list(self.records)
@@ -90,7 +96,7 @@ class _Batch:
         for folder in self.outputs:
             shutil.rmtree(folder, ignore_errors=True)
         if self.told:
-            self.tool._notify_provider_jobs_changed_safe()
+            getattr(self.tool, _TELL)()
         return results
 
     def _bytes(self) -> bytes | None:
@@ -137,7 +143,8 @@ class _Batch:
     @contextlib.contextmanager
     def _in_memory(self) -> Iterator[None]:
         jobs, tool = self.jobs, self.tool
-        real = (jobs.load_jobs, jobs.save_jobs, tool._notify_provider_jobs_changed_safe)
+        real = (jobs.load_jobs, jobs.save_jobs)
+        real_tell = getattr(tool, _TELL, None)
         real_output = getattr(jobs, "_job_output_dir", None)
 
         def save(new: list[dict[str, Any]], *_args: Any, **more: Any) -> None:
@@ -153,13 +160,16 @@ class _Batch:
             return Path(os.devnull) / "none"
 
         jobs.load_jobs, jobs.save_jobs = (lambda: self.records), save
-        tool._notify_provider_jobs_changed_safe = tell
+        if real_tell:
+            setattr(tool, _TELL, tell)
         if real_output:
             jobs._job_output_dir = output
         try:
             yield
         finally:
-            jobs.load_jobs, jobs.save_jobs, tool._notify_provider_jobs_changed_safe = real
+            jobs.load_jobs, jobs.save_jobs = real
+            if real_tell:
+                setattr(tool, _TELL, real_tell)
             if real_output:
                 jobs._job_output_dir = real_output
 

@@ -13,6 +13,7 @@ from typing import Any
 yaml: Any = importlib.import_module("yaml")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")  # what YAML 1.1 takes for a line break, and people do not
 _WIDE = 1 << 30
 
 
@@ -28,12 +29,12 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
 
 def _text(dumper: Any, value: str) -> Any:
-    style = "|" if "\n" in value and not getattr(dumper, "flow", False) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"' if _ODD_BREAK.search(value) else style)
 
 
 class _FlowDumper(_Dumper):
-    flow = True
+    """Everything in one line."""
 
 
 def _flow_text(dumper: Any, value: str) -> Any:
@@ -58,18 +59,18 @@ def edit(text: str, sets: list[tuple[list[str], Any]], unsets: list[list[str]]) 
         wanted = {}
     if not isinstance(wanted, dict):
         raise CannotEdit("the file is not a mapping")
-    # Sets come first: a mapping that an unset emptied would lose its place in the file.
-    for path, value in sets:
-        _put(wanted, path, value)
-        text = _Text(text).set(path, value)
-    for path in unsets:
-        if _take(wanted, path):
-            text = _Text(text).unset(path)
     try:
-        got = load(text)
+        # Sets come first: a mapping that an unset emptied would lose its place in the file.
+        for path, value in sets:
+            _put(wanted, path, value)
+            text = _Text(text).set(path, value)
+        for path in unsets:
+            if _take(wanted, path):
+                text = _Text(text).unset(path)
+        got = _plain(load(text))
     except yaml.YAMLError as error:
         raise CannotEdit("the change would break the file as it is written") from error
-    if not same(_plain(got if got is not None else {}), wanted):
+    if not same({} if got is None else got, wanted):
         raise CannotEdit("the change would reach beyond its own key (an anchor, or a key that stands there twice)")
     return mark + text
 
@@ -151,11 +152,20 @@ class _Text:
 
     # what to write
 
-    def inline(self, value: Any) -> str:
-        out = yaml.dump(
-            value, Dumper=_FlowDumper, default_flow_style=True, allow_unicode=True, width=_WIDE, sort_keys=False
+    def inline(self, value: Any, flow: bool) -> str:
+        """In one line; inside a flow mapping more has to be quoted."""
+        out = str(
+            yaml.dump(
+                [value] if flow else value,
+                Dumper=_FlowDumper,
+                default_flow_style=True,
+                allow_unicode=True,
+                width=_WIDE,
+                sort_keys=False,
+            )
         )
-        return str(out).removesuffix("\n").removesuffix("\n...").removesuffix("\n")
+        out = out.removesuffix("\n").removesuffix("\n...").removesuffix("\n")
+        return out[1:-1] if flow else out
 
     def entry(self, key: str, value: Any, column: int) -> str:
         out = yaml.dump(
@@ -242,7 +252,7 @@ class _Text:
             end = self.at(mapping.end_mark) - 1
             if self.text[end : end + 1] != "}":
                 raise CannotEdit("the mapping is written in an unusual way")
-            piece = self.inline({key: value})[1:-1]
+            piece = self.inline({key: value}, flow=True)[1:-1]
             if mapping.value:
                 ends = [self.at(k.end_mark if self.is_alias(k, v) else v.end_mark) for k, v in mapping.value]
                 last = max(ends)
@@ -260,7 +270,7 @@ class _Text:
         inline_old = not self.is_alias(key, old) and (self._is_inline(old))
         if inline_old and (simple or mapping.flow_style or not isinstance(old, yaml.ScalarNode)):
             start, end = self.at(old.start_mark), self.at(old.end_mark)
-            return self.text[:start] + self.inline(value) + self.text[end:]
+            return self.text[:start] + self.inline(value, mapping.flow_style) + self.text[end:]
         if mapping.flow_style:
             raise CannotEdit(f"{key.value} is written in an unusual way")
         first, last = key.start_mark.line, self.last_line(key, old)

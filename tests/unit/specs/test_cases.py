@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from reconciler_specs.errors import SpecError
 from reconciler_specs.load import load
 

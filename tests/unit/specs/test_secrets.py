@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from reconciler_specs.errors import SpecError
 from reconciler_specs.load import load_text
 from reconciler_specs.secrets import looks_secret, secret_key
@@ -102,7 +103,8 @@ def test_refused_and_never_shown(place: str, token: str) -> None:
 def test_any_text_under_a_credential_key(key: str) -> None:
     value = "hunter" + "2two"
     close = "}" if "{" in key else ""
-    text = f"version: 1\nname: a\nhomes: {{m: {{harness: hermes, path: /x, profiles: {{default: {{settings: {{{key}: {value}{close}}}}}}}}}}}\n"
+    text = "version: 1\nname: a\nhomes: {m: {harness: hermes, path: /x, profiles: {default: {settings: "
+    text += f"{{{key}: {value}{close}}}" + "}}}}\n"
     with pytest.raises(SpecError) as caught:
         load_text(text)
     assert "never written" in str(caught.value)

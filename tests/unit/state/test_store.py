@@ -28,6 +28,7 @@ from reconciler_state.local import LocalStore, default_root
 from reconciler_state.record import Base, HomeState, Owned
 from reconciler_state.store import MemoryStore, Physical, StateStore
 
+KEY = bytes(range(32))
 HOME = Physical("local", "hermes", "/srv/homes/main")
 THING = Owned("j1", "created", {"prompt": Base("a", {"$absent": True})}, ("default",), True, {"toolsets": ("web",)})
 EMPTY = HomeState(HOME.place, HOME.harness, HOME.path)
@@ -105,7 +106,7 @@ def test_an_older_copy_within_a_run(store: LocalStore) -> None:
 
 def test_modes(store: LocalStore) -> None:
     store.write(STATE, 0)
-    store.key_for(HOME, create=True)
+    store.keep_key(HOME, KEY)
     for path in [store.root, *store.root.rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
 
@@ -124,15 +125,14 @@ def test_probe(store: LocalStore, tmp_path: Path) -> None:
 
 
 def test_digest_key(store: LocalStore) -> None:
-    key = store.key_for(HOME, create=True)
-    assert key is not None and len(key) == 32
-    assert store.key_for(HOME) == store.key_for(HOME, create=True) == key
+    for where in (store, MemoryStore()):
+        assert where.key_for(HOME) is None
+        where.keep_key(HOME, KEY)
+        where.keep_key(HOME, bytes(32))
+        assert where.key_for(HOME) == KEY
     (store.root / "keys" / HOME.key).write_bytes(b"short")
     with pytest.raises(StateDamaged, match="5 bytes"):
         store.key_for(HOME)
-    memory = MemoryStore()
-    assert memory.key_for(HOME) is None
-    assert memory.key_for(HOME, create=True) == memory.key_for(HOME) is not None
 
 
 def test_keys_tell_homes_apart() -> None:
