@@ -68,7 +68,7 @@ def decide(
         # A text that the setup did not change has nothing to merge: to restore it is to write it.
         whole = shape.cls is Class.TEXT and same_intent
         write = declared if whole else merge(shape, was_declared, declared, observed, others)
-        satisfied = observed is not ABSENT and equal(shape, write, observed)
+        satisfied = equal(shape, write, observed)
     if satisfied:
         return row(FieldRow.STAMP)
     send = CLEAR if write is ABSENT else write

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
+from collections.abc import Sequence
 
 from reconciler.observe import Observed, Unknown
 from reconciler.place import Place, Stat
@@ -39,12 +41,12 @@ def refusal(name: str) -> str:
     return f"{name} is a name that Hermes keeps for itself" if name in RESERVED else ""
 
 
-def observed(place: Place, root: str, name: str, hider: Hider) -> Observed:
-    """The profile with its description, which stands in `profile.yaml`."""
+def observed(place: Place, root: str, name: str, hider: Hider, held: Sequence[str] = ()) -> Observed:
+    """The profile with its description, which stands in `profile.yaml`; `held` keeps it from being deleted."""
     path = posixpath.join(home.profile_dir(root, name), "profile.yaml")
     data = home.text(place, path, home.SMALL_LIMIT)
     fields: dict[str, Json | Unknown] = {}
-    about: dict[str, Json] = {}
+    about: dict[str, Json] = {"holds": list(held)} if held else {}
     if isinstance(data, Unknown):
         fields["description"] = data
     elif data is not None:
@@ -67,6 +69,43 @@ def observed(place: Place, root: str, name: str, hider: Hider) -> Observed:
         fingerprint=records.digest((data or b"").hex() if not isinstance(data, Unknown) else "", hider.key),
         about=about,
     )
+
+
+_PLAIN = frozenset({"config.yaml", "profile.yaml", ".env", "cron", "logs", "auth.lock", "audio_cache", "image_cache"})
+
+
+def holds(place: Place, folder: str, filled: int, soul: str | None) -> list[str]:
+    """What a profile's folder has beyond a new one's: relative paths, and `.env` if it says anything.
+
+    `soul` is the SOUL.md that Hermes puts into a new profile, None if that cannot be told.
+    """
+    found = [f".env ({filled} names)"] if filled else []
+    for name in home.names(place, folder):
+        stat = home.lstat(place, posixpath.join(folder, name))
+        if name in _PLAIN or not isinstance(stat, Stat):
+            continue
+        if stat.kind != "dir":
+            data = home.text(place, posixpath.join(folder, name), home.TEXT_LIMIT) if name == "SOUL.md" else None
+            if not (isinstance(data, bytes) and soul is not None and data.decode(errors="replace") == soul):
+                found.append(name)
+        else:
+            found += [path for path in home.tree(place, folder, name, 50) if not path.endswith((".lock", ".pyc"))]
+    return found
+
+
+def first_soul(place: Place, site: str) -> str | None:
+    """The SOUL.md of a new profile, from Hermes's own source."""
+    data = home.text(place, posixpath.join(site, "hermes_cli", "default_soul.py"), home.SMALL_LIMIT) if site else None
+    if not isinstance(data, bytes):
+        return None
+    try:
+        for node in ast.parse(data).body:
+            names = node.targets if isinstance(node, ast.Assign) else []
+            if any(isinstance(n, ast.Name) and n.id == "DEFAULT_SOUL_MD" for n in names):
+                return str(ast.literal_eval(node.value))  # type: ignore[attr-defined]
+    except (SyntaxError, ValueError):
+        return None
+    return None
 
 
 def trash(root: str, place: Place) -> list[str]:

@@ -94,7 +94,7 @@ class HermesProvider:
             case Kind.PROFILE:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
-                return Canon(fields, refused={"name": why} if why else {})
+                return Canon(fields, refused={"": why} if why else {})
         return Canon(dict(resource.fields))
 
     def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:

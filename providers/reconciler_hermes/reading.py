@@ -93,7 +93,14 @@ class _Reading:
         # A secret of one profile may stand in another's prompt.
         hidden = hider(self.ref).with_secrets(secret for env in envs.values() for secret in env.secrets)
         self.facts["pinned"] = self._pinned()
-        self.things["", Kind.PROFILE] = {name: profiles.observed(self.place, self.root, name, hidden) for name in names}
+        soul = profiles.first_soul(self.place, self.hermes.site) if len(names) > 1 else None
+        found = {}
+        for name in names:
+            folder = home.profile_dir(self.root, name)
+            filled = len(envs[name].filled)
+            held = profiles.holds(self.place, folder, filled, soul) if name != home.DEFAULT else []
+            found[name] = profiles.observed(self.place, self.root, name, hidden, held)
+        self.things["", Kind.PROFILE] = found
         for name in names:
             self._profile(self._read_profile(name, envs[name], hidden))
         for name in sorted({a.profile for a in self.wanted.addresses if a.profile} - set(names)):

@@ -205,12 +205,13 @@ def _file(action: Action, _step: Step) -> Op:
     key = action.address.key
     op: Op = {"ref": action.address.path, "path": key, "fingerprint": action.fingerprint, "op": "write"}
     if action.row is Row.DELETE:
-        # Only our block goes where only a block is ours.
         fields = {change.field for change in action.changes}
-        return {**op, "op": "delete", **({"block": True} if "block" in fields and "text" not in fields else {})}
+        # `whole`: the file is ours; `block`: only what stands between our markers; else the worker looks.
+        what = "whole" if "text" in fields else "block" if "block" in fields else "look"
+        return {**op, "op": "delete", "what": what}
     values = _written(action)
     if values.get("block") is CLEAR:
-        return {**op, "op": "delete", "block": True}
+        return {**op, "op": "delete", "what": "block"}
     for name in ("text", "block", "mode"):
         if name in values and values[name] is not CLEAR:
             op[name] = values[name]

@@ -18,7 +18,7 @@ from .scalars import MAYBE_TYPED, TOO_LONG, resolve
 from .secrets import looks_secret
 from .traps import COMMENT, hint_for
 
-MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 50
 MAX_ALIASES = 100
 MAX_ALIASED_NODES = 200_000  # what all aliases together may stand for
@@ -197,6 +197,17 @@ def _join_surrogates(match: re.Match[str]) -> str:
     return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 
 
+def _height(node: Node) -> int:
+    if node.kind == "scalar":
+        return 0
+    return 1 + max(map(_height, node.value.values() if node.kind == "map" else node.value), default=0)
+
+
+def _near(line: str, column: int) -> str:
+    """What hints look at of a line, which may be megabytes long."""
+    return line[max(0, column - 300) : column + 300]
+
+
 class _StopReading(Exception):
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.message)
@@ -252,11 +263,9 @@ class _Builder:
                 self.sizes[event.anchor] = 1
             return node
         if kind is yaml.AliasEvent:
-            return self._alias(event)
+            return self._alias(event, depth)
         if depth >= MAX_DEPTH:
-            raise _StopReading(
-                Reason(_where(self.file, event.start_mark), f"nested deeper than {MAX_DEPTH} levels", "")
-            )
+            raise _StopReading(Reason(_where(self.file, event.start_mark), f"nested deeper than {MAX_DEPTH} levels"))
         if event.tag is not None:
             self._refuse_tag(event)
         start = self.count
@@ -374,7 +383,7 @@ class _Builder:
             "put the text in quotes or after `|`",
         )
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: Any, depth: int) -> Node:
         mark = event.start_mark
         self.aliases += 1
         target = self.anchors.get(event.anchor)
@@ -389,12 +398,14 @@ class _Builder:
             raise _StopReading(
                 Reason(_where(self.file, mark), f"more than {MAX_ALIASES} aliases", "use templates instead of aliases")
             )
+        if depth + _height(target) > MAX_DEPTH:
+            raise _StopReading(Reason(_where(self.file, mark), f"nested deeper than {MAX_DEPTH} levels"))
         return target.copy()
 
     def _line(self, mark: Any) -> str:
         start = self.text.rfind("\n", 0, mark.index) + 1
         end = self.text.find("\n", mark.index)
-        return self.text[start : end if end >= 0 else None]
+        return _near(self.text[start : end if end >= 0 else None], mark.index - start)
 
 
 def shown(value: Any, limit: int = 60) -> str:
@@ -415,9 +426,9 @@ def _syntax(error: yaml.YAMLError, text: str, file: str) -> Reason:
     lines = text.split("\n")
     number = min(mark.line, len(lines) - 1)
     # The complaint often stands one line too late: at the first token that no longer fits.
-    candidates = [lines[number]]
+    candidates = [_near(lines[number], mark.column)]
     if mark.column == 0 and number > 0:
-        candidates.append(lines[number - 1])
+        candidates.append(lines[number - 1][:600])
     hint = next((h for h in (hint_for(problem, line) for line in candidates) if h), "")
     return Reason(
         Where(file, number + 1, mark.column + 1), f"not YAML: {problem}", hint or "put texts in quotes or after `|`"

@@ -44,10 +44,10 @@ class File(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source: Filled | None = None
-    text: Text | None = None
-    block: Filled | None = None
-    mode: Annotated[str, PlainValidator(_mode)] | None = None
+    source: Filled = ""
+    text: Text = ""
+    block: Filled = ""
+    mode: Annotated[str, PlainValidator(_mode)] = ""
     seed: Flag = False
 
 
@@ -78,7 +78,7 @@ def read_file(
     declared = read(File, node, what, where, reasons)
     if declared is None:
         return None
-    given = [k for k in ("source", "text", "block") if getattr(declared, k) is not None]
+    given = [k for k in ("source", "text", "block") if k in declared.model_fields_set]
     if len(given) != 1:
         reasons.add(
             where,
@@ -94,7 +94,7 @@ def read_file(
         if content is None:
             return None
     fields = {held: content}
-    if declared.mode is not None:
+    if declared.mode:
         fields["mode"] = declared.mode
     if declared.seed:
         marks = _Marks({**dict.fromkeys(fields, Mode.SEED), **marks.modes}, marks.protect, marks.unset)

@@ -80,7 +80,7 @@ class HomeModel(BaseModel):
 
     harness: Annotated[str, PlainValidator(word(*HARNESSES))]
     path: Filled
-    at: Filled | None = None
+    at: Filled = ""
     harness_version: Filled = ""
     timezone: Zone = ""
     first_contact: Annotated[str, PlainValidator(word(*FIRST_CONTACT))] = "ask"
@@ -113,7 +113,7 @@ def read_home(
     mode = policy.over(setup_policy).over(DEFAULTS).on_drift or Mode.HOLD
     place: Place | None = Place()
     at = node.get("at")
-    if own is not None and own.at is not None and at is not None:
+    if own is not None and own.at and at is not None:
         if own.at not in places:
             reasons.add(
                 at.where,
@@ -150,7 +150,7 @@ def read_home(
         id=home_id,
         harness=own.harness,
         path=path,
-        place=own.at or "",
+        place=own.at,
         at=place.exec,
         host=place.host,
         harness_version=own.harness_version,

@@ -98,7 +98,7 @@ class Inference(BaseModel):
     default: Filled
     fallbacks: Names = []
     auxiliary: Annotated[dict[str, str], PlainValidator(_auxiliary)] = {}
-    unattended: Filled | None = None
+    unattended: Filled = ""
     rebase: Annotated[str, PlainValidator(word("ours", "all"))] = "ours"
 
 
@@ -150,7 +150,7 @@ def read_inference(
         fields["fallbacks"] = [resolve(n, "fallbacks", i) for i, n in enumerate(declared.fallbacks)]
     if "auxiliary" in given_fields:
         fields["auxiliary"] = {task: resolve(n, "auxiliary", task) for task, n in declared.auxiliary.items()}
-    if declared.unattended is not None:
+    if declared.unattended:
         fields["unattended"] = resolve(declared.unattended, "unattended")
     options = {"rebase": declared.rebase} if "rebase" in given_fields else {}
     needed = profile.needs(address.home, address.profile)

@@ -96,24 +96,26 @@ class Job(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # What is left out has a plain default: `model_fields_set` says what the author set, and a schema without
+    # “or None” is built in half the time.
     schedule: Schedule
     deliver: Target
-    name: Filled | None = None
-    prompt: Filled | None = None
-    before: Filled | None = None
-    run: Filled | None = None
-    failure_deliver: Target | None = None
-    model: ModelOrName | None = None
-    skills: Names | None = None
-    toolsets: NameSet | None = None
-    workdir: Filled | None = None
-    context_from: Annotated[list[str], PlainValidator(_context)] | None = None
-    session: Filled | None = None
-    repeat: Count | None = None
-    monitor: Annotated[dict[str, str], PlainValidator(_monitor)] | None = None
-    paused: Flag | None = None
-    id: Filled | None = None
-    metadata: ScalarMap | None = None
+    name: Filled = ""
+    prompt: Filled = ""
+    before: Filled = ""
+    run: Filled = ""
+    failure_deliver: Target = None
+    model: ModelOrName = None
+    skills: Names = []
+    toolsets: NameSet = None
+    workdir: Filled = ""
+    context_from: Annotated[list[str], PlainValidator(_context)] = []
+    session: Filled = ""
+    repeat: Count = 0
+    monitor: Annotated[dict[str, str], PlainValidator(_monitor)] = {}
+    paused: Flag = False
+    id: Filled = ""
+    metadata: ScalarMap = {}
 
 
 def read_job(
@@ -160,7 +162,7 @@ def read_job(
         path = f"scripts/{script}"
         if path in files:
             needed.append(Address(address.home, address.profile, Kind.FILE, path))
-    if job.context_from is not None:
+    if "context_from" in given:
         paths = []
         for i, key in enumerate(job.context_from):
             if key == "self":
@@ -181,7 +183,7 @@ def read_job(
 
 
 def _scripts(job: Job) -> list[str]:
-    found = [job.before, job.run, (job.monitor or {}).get("script")]
+    found = [job.before, job.run, job.monitor.get("script")]
     return [name.removeprefix("scripts/") for name in found if name]
 
 

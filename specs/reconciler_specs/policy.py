@@ -135,13 +135,13 @@ class PolicyModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    on_drift: Annotated[str, PlainValidator(word("hold", "restore", "watch", "capture"))] | None = None
-    on_missing: Annotated[str, PlainValidator(word("recreate", "hold", "forget"))] | None = None
-    on_removed: Annotated[str, PlainValidator(word("delete", "pause"))] | None = None
-    unattended: Annotated[tuple[str, ...], PlainValidator(_unattended)] | None = None
+    on_drift: Annotated[str, PlainValidator(word("hold", "restore", "watch", "capture"))] = ""
+    on_missing: Annotated[str, PlainValidator(word("recreate", "hold", "forget"))] = ""
+    on_removed: Annotated[str, PlainValidator(word("delete", "pause"))] = ""
+    unattended: Annotated[tuple[str, ...], PlainValidator(_unattended)] = ()
     raise_: Annotated[dict[str, str], PlainValidator(_raise)] = Alias(default={}, alias="raise")
     limits: Annotated[dict[str, int], PlainValidator(_limits)] = {}
-    confirm_within: Duration | None = None
+    confirm_within: Duration = ""
 
 
 def read_policy(node: Node | None, what: str, reasons: Reasons) -> Policy:
@@ -154,9 +154,9 @@ def read_policy(node: Node | None, what: str, reasons: Reasons) -> Policy:
         return Policy()
     return Policy(
         Mode(read_.on_drift) if read_.on_drift else None,
-        read_.on_missing,
-        read_.on_removed,
-        read_.unattended,
+        read_.on_missing or None,
+        read_.on_removed or None,
+        read_.unattended if "unattended" in read_.model_fields_set else None,
         read_.raise_,
         read_.limits,
         seconds(read_.confirm_within) if read_.confirm_within else None,

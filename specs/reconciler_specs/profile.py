@@ -27,7 +27,7 @@ class Profile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    description: Filled | None = None
+    description: Filled = ""
 
 
 def read_profile(node: Node, address: Address, where: Where, mode: Mode, reasons: Reasons) -> Resource | None:

@@ -19,7 +19,7 @@ _PATTERNS = tuple(
         r"(?<![A-Za-z0-9])xapp-[A-Za-z0-9-]{10,}",
         r"(?<![A-Za-z0-9])AKIA[A-Z0-9]{16}(?![A-Za-z0-9])",
         r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}",
-        r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY",
         r"[Bb]earer +[A-Za-z0-9._~+/=-]{20,}",
         r"(?<![A-Za-z0-9])vib_[A-Za-z0-9_-]{16,}",

@@ -19,23 +19,33 @@ _CONFLICT: Final = re.compile(rb"^(<{7}|={7}|>{7}|\|{7})( |\r?$)", re.MULTILINE)
 
 
 def encode(state: HomeState) -> bytes:
-    """Sorted keys and one line per value, so that a diff shows what changed; ASCII, so that any string survives.
+    """Sorted, one line per owned thing, so that a diff shows what changed; ASCII, so that any string survives.
 
     Raises StateError for a number that JSON has no word for (NaN).
     """
-    data = {
-        "format": FORMAT,
-        **{name: getattr(state, name) for name in _TEXTS},
-        "serial": state.serial,
-        "labels": dict(state.labels),
-        "owners": {
-            owner: {path: _thing(thing) for path, thing in things.items()} for owner, things in state.owners.items()
-        },
-    }
+    return f'{{"format": {FORMAT}, "serial": {state.serial},\n'.encode() + body(state)
+
+
+def body(state: HomeState) -> bytes:
+    """All but the first line: two states have the same body iff there is nothing to write."""
     try:
-        return json.dumps(data, indent=1, sort_keys=True, allow_nan=False).encode("ascii") + b"\n"
+        # Not `indent`, which the standard library encodes fifty times slower.
+        head = [f"{_json(name)}: {_json(getattr(state, name))}" for name in _TEXTS]
+        owners = [
+            f"{_json(owner)}: {{\n" + ",\n".join(f"{_json(p)}: {_json(_thing(t))}" for p, t in sorted(things.items()))
+            for owner, things in sorted(state.owners.items())
+        ]
+        labels = _json(dict(state.labels))
     except ValueError as error:
         raise StateError(f"the state of {state.path}: a value is no JSON: {error}") from error
+    whole = ",\n".join(
+        [*head, f'"labels": {labels}', '"owners": {' + "\n},\n".join(owners) + ("\n}" if owners else "")]
+    )
+    return whole.encode("ascii") + b"}}\n"
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)
 
 
 def _thing(thing: Owned) -> Json:

@@ -63,7 +63,7 @@ class Lab:
         return self.provider.observe(self.ref, Wanted(frozenset(map(address, paths)), everything))
 
     def canon(self, resource: Resource, ids: Mapping[str, str] | None = None) -> Canon:
-        observation = self.provider.prepare([resource], self.observe(str(resource.address)))
+        observation = self.provider.prepare({resource.address: resource}, self.observe(str(resource.address)))
         return self.provider.canon(resource, observation, (ids or {}).get)
 
     def perform(self, *actions: Action) -> list[Answer]:

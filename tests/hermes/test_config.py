@@ -216,8 +216,8 @@ def test_inference_there_and_back(each: Lab, start: str) -> None:
     if "context_length" in start:
         assert config["model"]["context_length"] == 5
     chain = each.hermes(
-        "from hermes_cli.config import load_config\nfrom hermes_cli.fallback_config import get_fallback_chain as chain\n"
-        "import json; c = load_config()\n"
+        "import json\nfrom hermes_cli.config import load_config\n"
+        "from hermes_cli.fallback_config import get_fallback_chain as chain\nc = load_config()\n"
         "print(json.dumps([c['model'], [e['model'] for e in chain(c)], c['auxiliary']['vision']['model']]))"
     )
     assert (chain[0]["default"], chain[0]["provider"], chain[0]["base_url"]) == (

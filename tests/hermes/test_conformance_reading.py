@@ -25,7 +25,8 @@ SAMPLES = Path(__file__).parents[3] / "shared" / "homes" / "hermes-homes.tar.gz"
 OURS = {
     "plain": {
         "config.yaml": "_config_version: 33\nmodel: {default: a/b, provider: openrouter}\nflag: yes\noctal: 0755\n",
-        ".env": "export A_TOKEN=abc\n# x\nB = 'y z'\nA_TOKEN=def\nOPENROUTER_API_KEY=sk-or-aTELEGRAM_BOT_TOKEN=123:abc\n",
+        ".env": "export A_TOKEN=abc\n# x\nB = 'y z'\nA_TOKEN=def\n"
+        "OPENROUTER_API_KEY=sk-or-aTELEGRAM_BOT_TOKEN=123:abc\n",
         "cron/jobs.json": '{"jobs": [{"id": "0a1b2c3d4e5f", "name": "x", "prompt": "p", "schedule": '
         '{"kind": "interval", "minutes": 5}, "skill": "old", "deliver": ["telegram"], "enabled": true}]}',
     },

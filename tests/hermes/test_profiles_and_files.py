@@ -10,7 +10,7 @@ import pytest
 from hermes.lab import Lab, address, create, delete, resource, tree, update
 from reconciler.action import CLEAR, Action, Row
 from reconciler.observe import ABSENT, Observed
-from reconciler.provider import Code
+from reconciler.provider import Code, Step
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -76,8 +76,6 @@ def test_provision_makes_what_blank_says(tmp_path: Path, each: Lab) -> None:
     lab = Lab(tmp_path / "new" / "hermes", each.version)
     assert not lab.observe().exists
     with lab.provider.open(lab.ref, _lock(tmp_path)) as door:
-        from reconciler.provider import Step
-
         [answer] = door.perform(Step(lab.ref, (Action(Row.PROVISION, address("main")),)))
     assert answer.code is Code.OK, answer.words
     assert lab.root.stat().st_mode & 0o777 == 0o700
@@ -136,6 +134,18 @@ def test_a_block_that_was_the_whole_file(lab: Lab) -> None:
     assert not (lab.root / "memories" / "USER.md").exists()
 
 
+def test_a_delete_that_does_not_say_what_is_ours(lab: Lab) -> None:
+    """Without the owned fields only our block goes; a text of the user's is kept, a script of ours goes."""
+    soul = lab.root / "SOUL.md"
+    soul.write_text("I am Ada.\n")
+    assert lab.perform(delete("default/files/SOUL.md", file(lab, "SOUL.md")))[0].code is Code.REFUSED
+    lab.perform(update("default/files/SOUL.md", file(lab, "SOUL.md"), {"block": "x\n"}))
+    assert lab.perform(delete("default/files/SOUL.md", file(lab, "SOUL.md")))[0].code is Code.OK
+    assert soul.read_text() == "I am Ada.\n"
+    assert lab.perform(delete("default/files/scripts/disk.sh", file(lab, "scripts/disk.sh")))[0].code is Code.OK
+    assert not (lab.root / "scripts" / "disk.sh").exists()
+
+
 def test_links_are_not_followed(lab: Lab, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -156,6 +166,13 @@ def test_a_changed_file_is_stale(lab: Lab) -> None:
     assert lab.perform(update("default/files/scripts/disk.sh", seen, {"text": "x\n"}))[0].code is Code.STALE
     assert lab.perform(create("default/files/scripts/disk.sh", {"text": "x\n"}))[0].code is Code.STALE
     assert (lab.root / "scripts" / "disk.sh").read_text() == "by hand\n"
+
+
+def test_the_soul_that_hermes_has_just_made_is_no_obstacle(lab: Lab) -> None:
+    soul = lab.hermes("import json, hermes_cli.default_soul as s; print(json.dumps(s.DEFAULT_SOUL_MD))")
+    (lab.root / "SOUL.md").write_text(soul)
+    assert lab.perform(create("default/files/SOUL.md", {"text": "I am Ada.\n"}))[0].code is Code.OK
+    assert (lab.root / "SOUL.md").read_text() == "I am Ada.\n"
 
 
 def test_torn_markers_are_refused(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import secrets
 import stat
@@ -13,6 +14,7 @@ from . import record as records
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMIT = 1 << 20
+_FOR_PROGRAMS = ("scripts", "hooks", "plugins", "skills", "skill-bundles", "skins")
 
 
 def perform(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -40,27 +42,51 @@ def _one(op: dict[str, Any], home: str, key: bytes, owner: str) -> tuple[str, st
             folder = _step(folder, part, make=op["op"] != "delete")
         data, mode = _read(folder, name)
         seen = "" if data is None else records.digest([records.digest(data.hex(), key), f"0{mode:03o}"], key)
+        if not op["fingerprint"] and data is not None and _is_hermes_own(op["path"], data):
+            seen = ""
         if seen != op["fingerprint"]:
             return "stale", "the file has changed since it was looked at"
-        if op["op"] == "delete" and not op.get("block"):
-            if data is not None:
-                os.unlink(name, dir_fd=folder)
-                os.fsync(folder)
-            return "ok", ""
-        wanted = _wanted(op, data, owner)
+        if op["op"] == "delete":
+            return _delete(op, folder, name, data, mode, owner)
+        text = op["text"] if "text" in op else (data or b"").decode("utf-8")
+        if "block" in op:
+            text = blocks.put(text, op["path"], owner, op["block"])
         mode = int(op["mode"], 8) if op.get("mode") else mode if data is not None else _usual(op["path"])
-        if op["op"] == "delete" and not wanted:
-            # Nothing is left but what we made: the file began with our block.
-            os.unlink(name, dir_fd=folder)
-            return "ok", ""
-        _write(folder, name, wanted, mode)
+        _write(folder, name, text.encode("utf-8"), mode)
     finally:
         os.close(folder)
     return "ok", ""
 
 
+def _is_hermes_own(path: str, data: bytes) -> bool:
+    """Whether it is the SOUL.md that Hermes itself puts where there is none, perhaps a moment ago."""
+    if path != "SOUL.md":
+        return False
+    soul = importlib.import_module("hermes_cli.default_soul").DEFAULT_SOUL_MD
+    return data.decode("utf-8", errors="replace").strip() == str(soul).strip()
+
+
+def _delete(op: dict[str, Any], folder: int, name: str, data: bytes | None, mode: int, owner: str) -> tuple[str, str]:
+    """The whole file, or only our block in it; a file that began with our block goes with it."""
+    if data is None:
+        return "ok", ""
+    what = op["what"]
+    if what == "look":
+        text = data.decode("utf-8", errors="replace")
+        what = "block" if blocks.find(text, op["path"], owner) is not None else "whole"
+        if what == "whole" and op["path"].split("/")[0] not in _FOR_PROGRAMS:
+            return "refused", f"{op['path']} has none of our markers, so that it is not known to be ours"
+    left = "" if what == "whole" else blocks.put(data.decode("utf-8"), op["path"], owner, None)
+    if left:
+        _write(folder, name, left.encode("utf-8"), mode)
+    else:
+        os.unlink(name, dir_fd=folder)
+        os.fsync(folder)
+    return "ok", ""
+
+
 def _usual(path: str) -> int:
-    return 0o644 if path.startswith(("skills/", "plugins/", "scripts/", "hooks/")) else 0o600
+    return 0o644 if path.split("/")[0] in _FOR_PROGRAMS else 0o600
 
 
 def _step(folder: int, part: str, make: bool) -> int:
@@ -85,13 +111,6 @@ def _read(folder: int, name: str) -> tuple[bytes | None, int]:
         if info.st_size > _LIMIT:
             raise OSError(0, f"larger than {_LIMIT} bytes")
         return file.read(), stat.S_IMODE(info.st_mode) & 0o777
-
-
-def _wanted(op: dict[str, Any], data: bytes | None, owner: str) -> bytes:
-    text = (data or b"").decode("utf-8") if "text" not in op else str(op["text"])
-    if "block" in op:
-        text = blocks.put(text, op["path"], owner, None if op["op"] == "delete" else op["block"])
-    return text.encode("utf-8")
 
 
 def _write(folder: int, name: str, data: bytes, mode: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import stat
 import time
@@ -13,6 +14,8 @@ from typing import Any
 from . import config as configs
 
 TRASH = ".reconciler-trash"
+_STAMP = "%Y%m%dT%H%M%SZ"
+_KEPT = 14 * 86400  # seconds
 _CACHES = frozenset({"audio_cache", "image_cache"})
 _COPIED = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)  # a socket or a pipe cannot be copied
 
@@ -65,10 +68,19 @@ def _delete(op: dict[str, Any], root: Path) -> None:
     hermes, folder = _hermes(), _folder(root, op["name"])
     if op["name"] == "default":
         raise RuntimeError("the default profile is the home itself")
-    _copy(folder, root / TRASH / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{op['name']}")
+    _prune(root / TRASH)
+    _copy(folder, root / TRASH / f"{time.strftime(_STAMP, time.gmtime())}-{op['name']}")
     hermes.delete_profile(op["name"], yes=True)
     if folder.exists():
         raise RuntimeError(f"Hermes could not remove {folder}; the copy in {TRASH} is complete")
+
+
+def _prune(trash: Path) -> None:
+    """Copies are kept for 14 days; their names begin with the time."""
+    oldest = time.strftime(_STAMP, time.gmtime(time.time() - _KEPT))
+    for path in trash.iterdir() if trash.is_dir() else ():
+        if re.match(r"\d{8}T\d{6}Z-", path.name) and path.name < oldest:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _copy(source: Path, target: Path) -> None:

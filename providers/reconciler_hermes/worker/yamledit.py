@@ -282,7 +282,7 @@ class _Text:
         if comment and "\n" in piece:
             head, _, tail = piece.partition(self.newline)
             # Behind the `|` of a text, and behind a bare key, a comment may stand; behind a value too.
-            piece = f"{head}  {comment}{self.newline}{tail}"
+            piece = f"{head}{comment}{self.newline}{tail}"
         return self.text[:begin] + piece + self.text[self.line_end(last) :]
 
     def _is_inline(self, node: Any) -> bool:
@@ -293,7 +293,7 @@ class _Text:
     def _comment(self, key: Any, old: Any, line: int) -> str:
         """The comment at the end of an entry's first line, where no value stands before it."""
         rest = self.text[self.at(key.end_mark) : self.line_end(line)]
-        match = re.fullmatch(r"\s*:\s*[|>]?[-+\d]*\s*(#.*?)\s*", rest)
+        match = re.fullmatch(r"\s*:\s*?[|>]?[-+\d]*(\s+#.*?)\s*", rest)
         return match[1] if match else ""
 
     def unset(self, path: list[str]) -> str:

@@ -147,9 +147,17 @@ def test_canonical_is_same(a: Any, b: Any) -> None:
     assert same(a, b) is same(b, a) is (canonical(a) == canonical(b))
 
 
+def test_null_may_as_well_be_absent_in_a_read_back() -> None:
+    assert disagreements({"a": 1, "b": None}, {"a": 1}) == [] == disagreements({"a": 1}, {"a": 1, "b": None})
+    assert disagreements({"a": None}, {"a": 1}) == [("a",)]
+    assert disagreements({"a": {"$ref": "p/jobs/x"}}, {"a": "j1"}) == []
+    assert disagreements({"a": {"$ref": "p/jobs/x"}}, {}) == [("a",)]
+
+
 def test_bool_is_no_number() -> None:
     assert not same(1, True) and not same(0, False) and not same([1], [True]) and not same(0.0, False)
     assert same(1, 1.0) and same({"a": 1, "b": 2}, {"b": 2.0, "a": 1}) and same(2**60, float(2**60))
+    assert same(float("nan"), float("nan")) and not same(float("nan"), 1.0)
     assert not same(2**53 + 1, float(2**53)) and not same(None, ABSENT) and not same("1", 1)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from reconciler_specs.load import load_text
 from reconciler_specs.scalars import OddFloat, OddInt, resolve
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 @example(b"\xff")
 @example(b"a: \xef\xbb\xbf")
@@ -35,7 +38,7 @@ def test_any_bytes(data: bytes) -> None:
         assert isinstance(document.root, Node)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="ab:#-?&*!|>'\"%@`{}[], \n\t~$().019x\\", max_size=60))
 def test_any_yaml_like_text(text: str) -> None:
     for name in ("setup.yaml", "setup.json"):
@@ -61,7 +64,7 @@ _LINES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=200, deadline=None)
 @given(_LINES)
 def test_any_setup_like_lines(lines: list[str]) -> None:
     try:
@@ -84,7 +87,7 @@ _KEYS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=200, deadline=None)
 @given(
     st.recursive(
         _JUNK,
@@ -227,6 +230,21 @@ def test_laughs_are_not_expanded() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     with pytest.raises(SpecError, match="100 aliases"):
         Document.parse("\n".join(lines))
+
+
+def test_aliases_do_not_nest_deeper_than_text() -> None:
+    chain = "x-0: &a0 " + "[" * 40 + "]" * 40
+    chain += "".join(f"\nx-{n}: &a{n} " + "[" * 40 + f"*a{n - 1}" + "]" * 40 for n in range(1, 90))
+    with pytest.raises(SpecError, match="deeper than 50"):
+        Document.parse(chain)
+
+
+@pytest.mark.parametrize("text", ["a: " + "1," * 500_000 + ": : x", "a: " + "-eyJ" * 500_000, "a: *" + "1," * 500_000])
+def test_long_lines_are_no_trap(text: str) -> None:
+    start = time.process_time()
+    with suppress(SpecError):
+        load_text(text)
+    assert time.process_time() - start < 10
 
 
 def test_too_large() -> None:

@@ -205,6 +205,12 @@ def test_order_of_desired() -> None:
     ]  # fmt: skip
 
 
+def test_models_by_name() -> None:
+    profile = "{inference: {models: {m: {provider: p, model: x}}, default: m}}"
+    setup = load_text(HEAD + f"    profiles: {{default: {profile}, coder: {{}}}}\n")
+    assert setup.homes["main"].models == {"default": {"m": {"provider": "p", "model": "x"}}}
+
+
 # --- where values come from ----------------------------------------------------------------------------------------
 
 TEMPLATE = """version: 1

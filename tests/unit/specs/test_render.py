@@ -128,6 +128,7 @@ def test_reads_back(jobs: dict[str, Any], values: dict[str, Any], files: dict[st
         assert found["files", key] == {"text": content}
 
 
+@settings(deadline=None)
 @given(st.text(max_size=12) | st.text("0123456789.:_-+eExXoObByYnN~", max_size=8))
 def test_what_is_not_quoted_is_text_to_every_reader(text: str) -> None:
     if not ambiguous(text):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler_specs.setting import join_setting, split_setting
 from reconciler_specs.values import Refusal, cron, duration, ident, moment, plain, seconds, target
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4))
 def test_setting_round_trip(path: list[str]) -> None:
     assert split_setting(join_setting(path)) == tuple(path)
@@ -67,6 +68,7 @@ _PARTS = st.one_of(
 _FIELDS = st.lists(_PARTS, min_size=1, max_size=2).map(",".join)
 
 
+@settings(deadline=None)
 @given(st.lists(_FIELDS, min_size=5, max_size=5).map(" ".join))
 def test_the_cheap_verdict_is_croniters(line: str) -> None:
     from reconciler_specs import values

@@ -145,12 +145,12 @@ def test_a_newer_program_wrote_it(tmp_path: Path) -> None:
     j, _ = begun(tmp_path, BRIEF)
     with j.path.open("ab") as file:
         file.write(b'{"what": "run", "format": 2}\n')
-    with pytest.raises(StateTooNew, match="line 3"):
+    with pytest.raises(StateTooNew, match="a newer program"):
         journal(tmp_path).open_intents()
 
 
 class HalfWritten(Files):
-    fail = True
+    fail = False
 
     def put(self, fd: int, data: bytes) -> None:
         if not self.fail:
@@ -165,10 +165,12 @@ def test_a_full_disk_within_a_run(tmp_path: Path) -> None:
     files = HalfWritten()
     j = journal(tmp_path, files)
     j.start(owner="team")
+    more = j.begin([SET])
+    files.fail = True
     with pytest.raises(StateError, match="No space left"):
         j.begin([BRIEF])
     files.fail = False
-    j.done([Done(ids[SET.address], "applied")])
+    j.done([Done(i, "applied") for i in (*ids.values(), *more.values())])
     assert journal(tmp_path).open_intents() == []
 
 

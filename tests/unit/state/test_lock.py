@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -26,12 +27,13 @@ from reconciler_state.lock import lock_home
 from reconciler_state.store import Physical
 home, root = Path(sys.argv[1]), Path(sys.argv[2])
 with lock_home(home, Physical("local", "hermes", str(home)), root, command="apply", wait=0) as lock:
-    if sys.argv[3] == "child":
+    if sys.argv[3] in ("child", "orphan"):
         worker = [sys.executable, "-c", "import sys; print('worker', flush=True); sys.stdin.read()"]
         subprocess.Popen(worker, pass_fds=[lock.fd])
     else:
         print("held", flush=True)
-    sys.stdin.read()
+    if sys.argv[3] != "orphan":
+        sys.stdin.read()
 """
 
 
@@ -142,6 +144,14 @@ def test_a_worker_keeps_the_lock_after_its_parents_kill(home: Path, root: Path) 
         assert json.loads(note(home, root).read_text())["pid"] == os.getpid()
 
 
+def test_a_worker_keeps_the_lock_after_its_parents_end(home: Path, root: Path) -> None:
+    with holder(home, root, "orphan") as process:
+        process.wait(10)
+        assert "a process that left no note" in refused(home, root)[0]
+    with lock_home(home, physical(home), root, command="apply"):
+        pass
+
+
 def test_a_kill_leaves_no_lock(home: Path, root: Path) -> None:
     with holder(home, root, "alone") as process:
         process.send_signal(signal.SIGKILL)
@@ -194,6 +204,22 @@ def test_a_home_replaced_while_waiting_is_locked_anew(home: Path, root: Path) ->
 
         with lock_home(home, physical(home), root, command="apply", pause=pause) as lock:
             assert os.path.samestat(os.fstat(lock.fd), home.stat())
+
+
+def test_a_home_replaced_at_the_last_moment_is_locked_anew(
+    home: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fcntl.flock
+
+    def flock(fd: int, how: int) -> None:
+        if not home.with_name("old").exists():
+            home.rename(home.with_name("old"))
+            home.mkdir()
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with lock_home(home, physical(home), root, command="apply") as lock:
+        assert os.path.samestat(os.fstat(lock.fd), home.stat())
 
 
 def test_what_cannot_be_locked(home: Path, root: Path, tmp_path: Path) -> None:

@@ -59,7 +59,10 @@ def test_the_same_content_is_not_written(tmp_path: Path) -> None:
     store = LocalStore(tmp_path, files)
     written = store.write(STATE, 0)
     before = (files.writes, store.path(HOME).stat().st_ino)
-    assert store.write(written, 1) is not written and store.write(written, 1) == written
+    assert store.write(written, 1) == written == LocalStore(tmp_path, files).write(written, 1)
+    # Laid out by other hands, the content is still the same.
+    store.path(HOME).write_text(json.dumps(json.loads(store.path(HOME).read_bytes()), indent=4))
+    assert LocalStore(tmp_path, files).write(written, 1) == written
     assert (files.writes, store.path(HOME).stat().st_ino) == before
     memory = MemoryStore()
     written = memory.write(STATE, 0)
