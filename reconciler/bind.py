@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Class, Json, Shape
 from reconciler_state.record import Base, Owned

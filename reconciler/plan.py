@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reconciler_specs.address import Address, Kind, selects, split_field
-from reconciler_specs.resource import Resource
 from reconciler_specs.policy import Policy
+from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
 from reconciler_state.journal import Intent
 from reconciler_state.record import HomeState, Owned
@@ -72,8 +72,9 @@ class HomePlan:
     """One home's rows, in the order in which apply takes them.
 
     `hold` holds the whole home (`guard` names what lifts it). `failed` says why the home could not be read; it
-    then has no rows; `elsewhere` names the machine whose runner it is for. `state` is the state the rows stand on, with what recording rows bring about. `serial` and
-    `lineage` are of the state as stored; `intents` are what runs that were cut off left open. `unchanged` counts what is in sync, `left_out` what the targets leave.
+    then has no rows; `elsewhere` names the machine whose runner it is for. `state` is the state the rows stand on,
+    with what recording rows bring about. `serial` and `lineage` are of the state as stored; `intents` are what runs
+    that were cut off left open. `unchanged` counts what is in sync, `left_out` what the targets leave.
     """
 
     ref: HomeRef

@@ -25,9 +25,10 @@ from .place import Place
 class HomeRef:
     """One home as a provider sees it.
 
-    `path` is absolute and resolved at the place. `options` is the setup's `door:` block for the home, closed
-    and validated by the provider's `options`, and `$key`, the key of its digests as hex. `keyed` says whether that
-    key is kept, so that a digest of this run can be compared with one of another. `timezone` is the setup's word, "" if it says nothing.
+    `path` is absolute and resolved at the place. `options` is the setup's `door:` block for the home, closed and
+    validated by the provider's `options`, with `$key`, the key of its digests as hex, and `$owner`, the setup's
+    name for marks in files. `timezone` is the setup's word, "" if it says nothing. `keyed` says whether that key is
+    kept, so that a digest of this run can be compared with one of another.
     """
 
     id: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
-from reconciler_specs.resource import Mode, Resource
+from reconciler_specs.resource import Mode
 from reconciler_specs.shape import Class, Json
 from reconciler_state.record import Owned
 

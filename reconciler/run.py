@@ -18,7 +18,7 @@ from .bind import as_json, rebase, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome
 from .match import place_id
-from .merge import covers, equal
+from .merge import covers
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step

@@ -83,7 +83,7 @@ class Workspace:
         except OSError as error:
             raise ProviderError(f"{home.id}: {home.path}: {error.strerror or error}") from error
         kept = self.store.key_for(Physical(place.name, home.harness, path))
-        options = {**home.door, "$key": (kept or secrets.token_bytes(32)).hex()}
+        options = {**home.door, "$key": (kept or secrets.token_bytes(32)).hex(), "$owner": self.setup.name}
         return HomeRef(
             home.id, home.harness, place, path, options, home.timezone, home.harness_version, keyed=kept is not None
         )
@@ -212,7 +212,8 @@ class Workspace:
 
     def _left_home(self, state: HomeState, label: str) -> HomePlan:
         ref = HomeRef(label, state.harness, LocalPlace(), state.path)
-        why = f"its block left the setup, and {len(state.owned(self.setup.name))} thing(s) in it are ours; nothing is deleted"
+        count = len(state.owned(self.setup.name))
+        why = f"its block left the setup, and {count} thing(s) in it are ours; nothing is deleted"
         hold = Hold(why, f"reconciler release {label}")
         return HomePlan(ref, self.setup.name, state=state, lineage=state.lineage, serial=state.serial, hold=hold)
 

@@ -7,10 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reconciler_specs.address import Address, Kind
-from reconciler_specs.load import load_text
-from reconciler_state.local import LocalStore
-
 from reconciler.action import Action, Row
 from reconciler.apply import apply
 from reconciler.consent import Consent
@@ -18,6 +14,9 @@ from reconciler.event import Event
 from reconciler.plan import Options, Plan
 from reconciler.testing.memory import MemoryHome, MemoryProvider
 from reconciler.workspace import Workspace
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.load import load_text
+from reconciler_state.local import LocalStore
 
 JOB = {"schedule": {"every": "30m"}, "prompt": "Write the brief.", "deliver": "local"}
 

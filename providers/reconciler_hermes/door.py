@@ -163,7 +163,7 @@ class Worker:
 
 
 class HermesDoor:
-    """A home's write door: workers are started when the first step needs them, and end with the door."""
+    """A home's write door: a profile's worker is started when the first step needs it, and ends with the door."""
 
     name = "hermes worker"
 
@@ -172,6 +172,10 @@ class HermesDoor:
         self._workers: dict[str, Worker] = {}
         self._ids: dict[str, str] = {}
         self._hider = reading.hider(ref)
+
+    def begin(self) -> None:
+        """Starts the root's worker, before anything is written down of what it will be asked. Raises DoorLost."""
+        self._worker(home.DEFAULT, self._ref.path)
 
     def perform(self, step: Step) -> Sequence[Answer]:
         """One answer per action of the step, in its order. Raises DoorLost."""
@@ -255,12 +259,17 @@ class HermesDoor:
 
 @contextlib.contextmanager
 def opened(ref: HomeRef, lock_fd: int | None) -> Iterator[HermesDoor]:
-    """Raises ProviderError if there is no interpreter that may be used."""
+    """Raises ProviderError if there is no interpreter that may be used, or if Hermes does not start under it."""
     found = interpreter.find(ref.place, ref.options)
     why = found.why or interpreter.unsafe(ref.place, found)
     if why:
         raise ProviderError(why)
     door = HermesDoor(ref, found.python, lock_fd)
+    try:
+        door.begin()
+    except DoorLost as error:
+        # Nothing has been asked of it yet, so that nothing is uncertain.
+        raise ProviderError(str(error)) from error
     try:
         yield door
     finally:

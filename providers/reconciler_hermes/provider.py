@@ -17,7 +17,7 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json
 
-from . import door, files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
+from . import files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
 from . import review as reviews
 
 _FREE = 16 << 20  # bytes: a write is a whole new file beside the old one
@@ -148,6 +148,8 @@ class HermesProvider:
             raise ProviderError(f"{root} is managed by another system (.managed)")
 
     def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+        from . import door  # what only writes is not loaded for a plan
+
         return door.opened(home, lock_fd)
 
     def limits(self) -> Sequence[str]:

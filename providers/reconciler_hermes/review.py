@@ -76,7 +76,7 @@ def _setting(key: str, value: Json) -> frozenset[Fact]:
         found.add(Fact.LOOSENS_SECURITY)
     if _in_clear(value, key.rpartition(".")[2]):
         found.add(Fact.SECRET_IN_CLEAR)
-    if key.lower().endswith(("url", "endpoint", "host")):
+    if key.lower().endswith(("url", "endpoint", "host", "proxy")):
         found.add(Fact.NEW_ADDRESS)
     return frozenset(found)
 
@@ -93,11 +93,13 @@ def _in_clear(value: Json, under: str) -> bool:
 
 def review(actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]) -> list[Action]:
     """The rows with the consequences of a change of model: ours follow, the user's are named or followed too."""
-    rows = [_tidy(action) for action in actions]
+    rows = [_running(_tidy(action), observation) for action in actions]
     if not versions.snapshots(observation.version):
         return rows
     rebase = {r.address.profile for r in resources if r.options.get("rebase") == "all"}
-    ours = {(a.address.profile, a.id) for a in rows if a.address.kind is Kind.JOB and a.id and a.row in _STANDING}
+    listed = [a for a in rows if a.address.kind is Kind.JOB and a.id]
+    ours = {(a.address.profile, a.id) for a in listed if a.row in _STANDING}
+    gone = {(a.address.profile, a.id) for a in listed if a.row is Row.DELETE and not a.hold}
     added: list[Action] = []
     for index, row in enumerate(rows):
         if row.address.kind is not Kind.INFERENCE or not row.writes:
@@ -107,6 +109,7 @@ def review(actions: Sequence[Action], observation: Observation, resources: Seque
             continue
         profile = row.address.profile
         stopped = _stopped(observation, profile, inference.snapshot_of(model))
+        stopped = [job for job in stopped if (profile, job.id) not in gone]
         theirs = [job for job in stopped if (profile, job.id) not in ours]
         notes = [f"re-based in this plan: {_title(job)}" for job in stopped if (profile, job.id) in ours]
         if profile in rebase:
@@ -138,6 +141,16 @@ def _tidy(action: Action) -> Action:
             changes.append(change)
     still = any(c.row is not FieldRow.IN_SYNC for c in changes)
     return replace(action, changes=tuple(changes), row=Row.UPDATE if still else Row.IN_SYNC)
+
+
+def _running(action: Action, observation: Observation) -> Action:
+    """A run that is under way goes on with what it started with; the row says that there is one (E43)."""
+    if action.address.kind is not Kind.JOB or not action.id or not action.writes:
+        return action
+    thing = observation.at(action.address.profile, Kind.JOB, action.id)
+    if not isinstance(thing, Observed) or not thing.about.get("running"):
+        return action
+    return replace(action, notes=(*action.notes, "a run of it is under way, and ends as it began"))
 
 
 def _new_default(row: Action) -> Mapping[str, Json] | None:

@@ -134,9 +134,8 @@ def _adopt_path(
     if rows:
         out("  The plan is not empty; each row says why:")
         for action in rows:
-            out(
-                f"    {safe(str(action.address))}  {action.row}  {safe(action.hold.why if action.hold else action.reason)}"
-            )
+            why = action.hold.why if action.hold else action.reason
+            out(f"    {safe(str(action.address))}  {action.row}  {safe(why)}")
     out("next: reconciler plan")
     return 0
 

@@ -50,7 +50,7 @@ def run(argv: Sequence[str]) -> int:
         # The reader (head, less) went away: leave quietly, and keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # noqa: BLE001 - the last boundary: a bug, told without secrets from its frames
+    except Exception as error:
         code = _usage(error)
         if code is None and os.environ.get("RECONCILER_DEBUG"):
             raise

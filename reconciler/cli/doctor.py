@@ -19,11 +19,11 @@ def doctor(
     state: State = None,
 ) -> int:
     """Check state, homes, doors and locks, and say what to do about each finding."""
+    import sys
+
     from ..doctor import examine
     from .common import check_targets, workspace
     from .render.style import Style, out, safe
-
-    import sys
 
     space = workspace(file, state)
     if home is not None:

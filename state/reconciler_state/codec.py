@@ -15,6 +15,7 @@ from .record import Base, HomeState, Owned
 from .upgrade import FORMAT, upgrade
 
 _TEXTS: Final = ("place", "harness", "path", "lineage", "version")
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, allow_nan=False)
 _CONFLICT: Final = re.compile(rb"^(<{7}|={7}|>{7}|\|{7})( |\r?$)", re.MULTILINE)
 
 
@@ -45,7 +46,7 @@ def body(state: HomeState) -> bytes:
 
 
 def _json(value: Json) -> str:
-    return json.dumps(value, sort_keys=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def _thing(thing: Owned) -> Json:

@@ -32,6 +32,7 @@ class LocalStore:
         self.files = files or Files()
         # What this run read or wrote last: a file that is still the same is not decoded again.
         self._last: dict[Physical, tuple[bytes, HomeState]] = {}
+        self._ours: set[Physical] = set()
 
     def path(self, physical: Physical) -> Path:
         return self.root / "homes" / f"{physical.key}.json"
@@ -52,6 +53,7 @@ class LocalStore:
             was, now = (f"{s.lineage} serial {s.serial}" for s in (last[1], state))
             raise StateMoved(f"{path}: was {was} a moment ago, and is {now}")
         self._last[physical] = (data, state)
+        self._ours.discard(physical)
         return state
 
     def broken(self) -> Sequence[StateError]:
@@ -74,13 +76,16 @@ class LocalStore:
         recorded = successor(current, state, expected_serial)
         data, path = encode(recorded), self.path(physical)
         if current is not None:
-            # The file itself is the other side, unless a part of it is damaged or laid out by other hands.
-            if data.partition(b"\n")[2] in (self._last[physical][0].partition(b"\n")[2], body(current)):
+            new, old = (d.partition(b"\n")[2] for d in (data, self._last[physical][0]))
+            # Equal bytes say it at once. A file that this run has not written may be damaged in part, or laid out by
+            # other hands: there the content counts.
+            if new == old or (physical not in self._ours and new == body(current)):
                 return current
             if current.damaged:
                 self._keep(path)
         self.files.write(path, data)
         self._last[physical] = (data, recorded)
+        self._ours.add(physical)
         return recorded
 
     def probe(self) -> None:
@@ -110,6 +115,7 @@ class LocalStore:
                         self._keep(path)
                         self.files.remove(path)
                         self._last.clear()
+                        self._ours.clear()
         return said
 
     def _keep(self, path: Path) -> Path | None:

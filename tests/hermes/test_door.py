@@ -59,9 +59,19 @@ def test_a_worker_that_does_not_answer(
     monkeypatch.setattr(doors, "HELLO", 1.0)
     monkeypatch.setattr(doors, "_GRACE", 0.2)
     ref = _fake(lab, tmp_path, body)
-    with pytest.raises(DoorLost, match=words) as lost, lab.provider.open(ref, None) as door:
-        door.perform(step(ref, [create("default/jobs/a", JOB)]))
+    with pytest.raises(ProviderError, match=words) as lost, lab.provider.open(ref, None):
+        pass
+    assert not isinstance(lost.value, DoorLost)  # nothing was asked yet
     assert "sk-123" not in str(lost.value)
+
+
+def test_an_answer_that_comes_too_late_is_lost(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lab.provider.open(lab.ref, None) as door:
+        monkeypatch.setattr(doors, "STEP", 0.0)
+        monkeypatch.setattr(doors, "PER_OP", 0.001)
+        with pytest.raises(DoorLost, match="no answer within"):
+            door.perform(step(lab.ref, [create("default/jobs/a", JOB)]))
+    assert len(lab.jobs()) == 1  # it was done all the same: only looking can tell
 
 
 def test_killed_in_the_middle_of_a_batch(lab: Lab) -> None:
@@ -117,6 +127,37 @@ def test_a_neighbour_that_changes_stops_the_write(lab: Lab, monkeypatch: pytest.
     assert lab.jobs() == before
 
 
+def test_a_held_job_store_is_not_written_without_its_lock(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hermes goes on without its lock after 30 s (here: 0.3 s); nothing of ours does."""
+    lab.create("a", JOB)
+    before = (lab.root / "cron" / "jobs.json").read_bytes()
+    line = 'jobs = importlib.import_module(\\"cron.jobs\\")'
+    original = doors.sources().decode()
+    patched = original.replace(line, line + "; jobs._JOBS_LOCK_TIMEOUT_SECONDS = 0.3")
+    assert patched != original
+    monkeypatch.setattr(doors, "sources", patched.encode)
+    with (lab.root / "cron" / ".jobs.lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        answer = lab.create("b", JOB)
+    assert (answer.code, "has held the lock" in answer.words) == (Code.REFUSED, True)
+    assert (lab.root / "cron" / "jobs.json").read_bytes() == before
+
+
+def test_two_writers_lose_nothing(lab: Lab) -> None:
+    """Hermes's own writer beside ours, as a gateway would be."""
+    pinned = {**JOB, "model": {"provider": "openrouter", "model": "m/x"}}
+    lab.create("first", pinned)
+    code = "import cron.jobs as c\nfor n in range(40): c.create_job('x', 'every 5m', model='m', provider='p')\nprint(1)"
+    other = threading.Thread(target=lab.hermes, args=(code,))
+    other.start()
+    with lab.provider.open(lab.ref, None) as door:
+        for n in range(20):
+            [answer] = door.perform(step(lab.ref, [create(f"default/jobs/j{n}", pinned)]))
+            assert answer.code is Code.OK
+    other.join()
+    assert len(lab.jobs()) == 61
+
+
 def test_the_worker_holds_the_lock_that_it_was_given(lab: Lab) -> None:
     fd = os.open(lab.root, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -134,7 +175,7 @@ def test_without_a_lock_it_takes_one(lab: Lab) -> None:
     fd = os.open(lab.root, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     start = time.monotonic()
-    with pytest.raises(DoorLost, match="locked by another writer"):
+    with pytest.raises(ProviderError, match="locked by another writer"):
         lab.create("a", JOB)
     assert 9 < time.monotonic() - start < 20
     os.close(fd)

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 _LOCK_WAIT = 10.0  # seconds
@@ -49,6 +50,8 @@ def hello(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lock(root: str) -> None:
+    if not Path(root).is_dir():
+        return  # a home that is about to be made
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     deadline = time.monotonic() + _LOCK_WAIT
     while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from reconciler_specs import file, home, inference, job, policy, profile, setting
+from reconciler_specs import file, home, inference, job, policy, setting
 from reconciler_specs.reading import Fields
 
 from ...errors import UsageError

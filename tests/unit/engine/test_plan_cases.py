@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
-from world import World, outcomes
 
 from reconciler.action import Action, Row
 from reconciler.plan import Options
+from world import World, outcomes
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "plan").glob("*.yaml"))
 HEAD = "version: 1\nname: solo\n"

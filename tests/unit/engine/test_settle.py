@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from world import World, outcomes
 
 from reconciler.consent import Consent
 from reconciler.plan import Options
 from reconciler.testing.faulty import Crash, Fault, FaultyProvider
+from world import World, outcomes
 
 SETUP = """version: 1
 name: solo

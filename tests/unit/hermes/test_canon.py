@@ -213,6 +213,14 @@ def test_refused_settings(site: Any, key: str, words: str) -> None:
     assert words in canon(site, resource(f"default/settings/{key}", {"value": 1})).refused["value"]
 
 
+def test_what_the_machine_pins_cannot_be_set(site: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "managed.yaml").write_text("agent: {max_turns: 5}\n")
+    monkeypatch.setattr("reconciler_hermes.reading._MANAGED", str(tmp_path / "managed.yaml"))
+    assert any("pins 1 setting" in note for note in site.observe().notes)
+    for key, pinned in (("agent.max_turns", True), ("agent", True), ("agent.other", False)):
+        assert bool(canon(site, resource(f"default/settings/{key}", {"value": 1})).refused) is pinned
+
+
 @pytest.mark.parametrize(
     "path", ["config.yaml", ".env", "cron/jobs.json", "../x", "/etc/x", "skills/.hub/lock.json", "scripts"]
 )
@@ -243,6 +251,8 @@ def _action(path: str, row: Row = Row.CREATE, **write: Any) -> Action:
         ("default/jobs/x", {"before": "a.sh", "deliver": {"to": "x"}}, {Fact.RUNS_CODE, Fact.REACHES_PEOPLE}),
         ("default/settings/agent.max_turns", {"value": 1}, set()),
         ("default/settings/approvals.mode", {"value": "off"}, {Fact.LOOSENS_SECURITY}),
+        ("default/settings/TELEGRAM_ALLOW_ALL_USERS", {"value": True}, {Fact.LOOSENS_SECURITY}),
+        ("default/settings/x.api_url", {"value": "http://h"}, {Fact.NEW_ADDRESS}),
         ("default/settings/x.api_key", {"value": "abc"}, {Fact.SECRET_IN_CLEAR}),
         ("default/settings/x.api_key", {"value": "${NAME}"}, set()),
         ("default/files/SOUL.md", {"text": "x"}, set()),
@@ -282,6 +292,13 @@ def test_review_never_clears_what_it_derives(site: Any) -> None:
     pinned = _action("default/jobs/x", Row.UPDATE, follows={"provider": "p", "model": "m"})
     [row] = site.provider.review([pinned], observation, {})
     assert (row.row, row.changes) == (Row.IN_SYNC, ())
+
+
+def test_a_run_under_way_is_named(site: Any) -> None:
+    site.jobs({"id": "0a1b2c3d4e5f", "name": "x", "fire_claim": {"at": "now"}})
+    delete = Action(Row.DELETE, Address.parse("main/default/jobs/x"), id="0a1b2c3d4e5f")
+    [row] = site.provider.review([delete], site.observe(), {})
+    assert "under way" in row.notes[0]
 
 
 def test_batches(site: Any) -> None:

@@ -68,7 +68,12 @@ def test_nothing_is_written_unless_something_was_begun(tmp_path: Path) -> None:
 
 
 def test_one_fsync_for_all_intents_of_a_step(tmp_path: Path) -> None:
-    begun(tmp_path, SET)[0].end()
+    files = Files()
+    first = journal(tmp_path, files)
+    first.start(owner="team")
+    first.begin([SET])
+    assert files.fsyncs == 3  # a new folder's name, a new file's, and its content
+    first.end()
     files = Files()
     j = journal(tmp_path, files)
     j.start(owner="team")
