@@ -161,6 +161,11 @@ def adopted(
             found[address] = triple.observed
         elif len(triple.namesakes) == 1 and not triple.foreign:
             found[address] = triple.namesakes[0]
+        else:
+            # E19: of several namesakes, the one that carries our marker is ours.
+            marked = [t for t in triple.namesakes if t.marker]
+            if len(marked) == 1 and not triple.foreign:
+                found[address] = marked[0]
     suggested = {a.path: t.id for a, t in found.items()}
     state = contact.state
 

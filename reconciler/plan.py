@@ -27,6 +27,7 @@ from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, HomeRef, Provider
 from .redact import is_hidden
 from .rows import Rules, row
+from .versions import outside
 
 # Rows after which the thing exists or goes on existing, so that others may stand on it though it is held.
 _STANDING = frozenset({Row.UPDATE, Row.IN_SYNC, Row.UNOWNED, Row.FOREIGN, Row.DELETE, Row.SPENT})
@@ -234,7 +235,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         state=state,
         hold=hold,
         guard=guard,
-        notes=(*observation.notes, *contact.notes, *_notes(inputs)),
+        notes=(*observation.notes, *contact.notes, *_notes(inputs, observation)),
         unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
         left_out=left_out,
         canons=canons,
@@ -443,17 +444,21 @@ def _home_hold(
         return contact.hold, ""
     if observation.blocked:
         return Hold(observation.blocked), ""
-    untested = provider.supported(observation.version)
+    untested = provider.supported(observation.version) or outside(observation.version, inputs.ref.version_range)
     if untested and "unknown-version" not in allow:
         return Hold(untested, f"reconciler apply {home} --allow unknown-version"), "unknown-version"
     if not provisioning:
         lost = lost_store(home, contact.state.owned(inputs.owner), observation, provider.traits)
-        if lost and "rebuild" not in allow:
+        if lost and not allow & {"rebuild", "replaced-home"}:
             return Hold(f"{lost}: the home was lost or replaced", f"reconciler apply {home} --allow rebuild"), "rebuild"
     if not provisioning and not contacts.known(contact.state, inputs.owner):
         return Hold("first contact: this setup has not met this home", f"reconciler adopt {home}"), ""
     return None, ""
 
 
-def _notes(inputs: HomeInputs) -> Collection[str]:
-    return [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
+def _notes(inputs: HomeInputs, observation: Observation) -> Collection[str]:
+    notes = [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
+    before = inputs.state.version if inputs.state else ""
+    if before and observation.version and before != observation.version:
+        notes.append(f"the harness was {before} when we last wrote here, and is {observation.version} now")
+    return notes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import UsageError
@@ -14,7 +15,10 @@ FORMAT = "reconciler.planfile/1"
 LIMIT = 64 * 1024 * 1024
 
 
-def write(path: Path, plan: Plan) -> None:
+WITHIN = 4 * 3600  # seconds that an approval holds, unless policy.confirm_within says otherwise
+
+
+def write(path: Path, plan: Plan, now: datetime) -> None:
     """Writes the plan's row digests, with words beside each for the reader. 0600, by rename. Raises UsageError."""
     rows = [
         {
@@ -27,7 +31,8 @@ def write(path: Path, plan: Plan) -> None:
         for home in plan.homes
         for action in home.open
     ]
-    document = {"format": FORMAT, "setup": plan.owner, "digest": plan.digest, "rows": rows}
+    made = now.astimezone(UTC).isoformat(timespec="seconds")
+    document = {"format": FORMAT, "setup": plan.owner, "made": made, "digest": plan.digest, "rows": rows}
     text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
     try:
         handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
@@ -40,8 +45,9 @@ def write(path: Path, plan: Plan) -> None:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def read(path: Path, owner: str) -> frozenset[str]:
-    """The approved row digests. Raises UsageError for what is not a plan file of the setup `owner`."""
+def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> frozenset[str]:
+    """The approved row digests. Raises UsageError for what is not a plan file of the setup `owner`, or for one that
+    is older than `within` seconds."""
     try:
         if path.stat().st_size > LIMIT:
             raise UsageError(f"{path}: too large for a plan file")
@@ -54,6 +60,13 @@ def read(path: Path, owner: str) -> frozenset[str]:
         raise UsageError(f"{path}: not a plan file of this version", hint=f"reconciler plan --out {path}")
     if document.get("setup") != owner:
         raise UsageError(f"{path}: a plan of another setup ({document.get('setup')!r}, this is {owner!r})")
+    try:
+        age = (now - datetime.fromisoformat(str(document.get("made")))).total_seconds()
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{path}: says not when it was made", hint=f"reconciler plan --out {path}") from error
+    if age > within:
+        hours = f"{within / 3600:g} hour(s), policy.confirm_within"
+        raise UsageError(f"{path}: the plan is too old to be applied ({hours})", hint=f"reconciler plan --out {path}")
     rows = document.get("rows")
     if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("digest"), str) for r in rows):
         raise UsageError(f"{path}: its rows are not in proper form", hint=f"reconciler plan --out {path}")

@@ -84,7 +84,12 @@ def _unowned(triple: Triple) -> Action:
     if triple.foreign:
         why = f"setup {triple.foreign!r} owns {found.id or address.path}"
         return Action(Row.FOREIGN, address, found.id, reason=why, hold=Hold(why))
-    why = "already in the home, and not ours yet"
+    # E13: our marker on what this state does not know means that another state folder knows it.
+    why = (
+        "made by a reconciler that keeps its state elsewhere"
+        if found.marker
+        else "already in the home, and not ours yet"
+    )
     hold = Hold(why, f"reconciler adopt {address}")
     return Action(Row.UNOWNED, address, found.id, reason=why, hold=hold, fingerprint=found.fingerprint)
 

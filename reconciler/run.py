@@ -61,7 +61,7 @@ class HomeRun:
 
     def carry_out(self, actions: Sequence[Action], stop: Stop) -> Iterator[Event]:
         """Yields one `outcome` event per action, and a `home-end`."""
-        plan, started = self._plan, time.monotonic()
+        plan, started, limit = self._plan, time.monotonic(), self._workspace.seconds(self._plan.id)
         yield Event("home", plan.id, total=len(actions))
         with ExitStack() as stack:
             self._workspace.keep_key(plan.ref)
@@ -71,6 +71,8 @@ class HomeRun:
                 for step in self._steps(actions):
                     if stop() and not self._harmed:
                         self._harmed = "stopped by the person"
+                    elif time.monotonic() - started > limit and not self._harmed:
+                        self._harmed = "the time of policy.limits.minutes is over"
                     writing = [a for a in step if a.writes]
                     if writing and door is None and not self._harmed:
                         door = stack.enter_context(self._provider.open(plan.ref, self._guard.fd))

@@ -103,6 +103,12 @@ class Workspace:
     def unattended(self, home_id: str) -> Collection[str]:
         return self.setup.policy_of(home_id).unattended or ()
 
+    def seconds(self, home_id: str) -> float:
+        """How long a run of the home may take (policy.limits.minutes); no limit if none is set."""
+        if home_id not in self.setup.homes:
+            return float("inf")
+        return self.setup.policy_of(home_id).limits.get("minutes", float("inf")) * 60
+
     def observe(self, ref: HomeRef, wanted: Wanted) -> Observation:
         """One read of a home. Raises ProviderError when it cannot be read."""
         try:

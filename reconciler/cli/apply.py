@@ -105,9 +105,11 @@ def _carry_out(
     json: bool = False,
 ) -> int:
     from ..apply import apply as carry_out
+    from .common import check_selected
     from .render.outcome import Reporter
 
     made = space.plan(options)
+    check_selected(made, (*options.targets, *options.restore))
     if not json:
         _show(made)
     consent = _consent(made, options, space, plan=plan, expect=expect, reviewed=reviewed, yes=yes, json=json)
@@ -158,10 +160,12 @@ def _consent(
     asked = Consent(yes=yes, reviewed=reviewed, named=options.targets, restore=options.restore, allow=options.allow)
     if plan is not None:
         from dataclasses import replace
+        from datetime import UTC, datetime
 
-        from ..planfile import read
+        from ..planfile import WITHIN, read
 
-        return replace(asked, approved=read(plan, space.setup.name), only_approved=True)
+        approved = read(plan, space.setup.name, datetime.now(UTC), space.setup.policy.confirm_within or WITHIN)
+        return replace(asked, approved=approved, only_approved=True)
     if expect is not None:
         if expect != made.digest:
             raise UsageError(

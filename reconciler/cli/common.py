@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..plan import Plan
     from ..provider import Provider
     from ..workspace import Workspace
 
@@ -86,6 +89,25 @@ def check_targets(space: Workspace, targets: list[str]) -> tuple[str, ...]:
             hint = f"did you mean {close[0]}?" if close else f"homes: {', '.join(homes) or 'none'}"
             raise UsageError(f"{target}: no home {home!r} in {space.setup.root.name}", hint=hint)
     return tuple(targets)
+
+
+def check_selected(plan: Plan, targets: Sequence[str]) -> None:
+    """Raises UsageError, with the nearest address, for a target that selects nothing at all."""
+    from difflib import get_close_matches
+
+    from reconciler_specs.address import Address, selects
+
+    from ..errors import UsageError
+
+    known = {Address(h.id) for h in plan.homes} | {a.address for h in plan.homes for a in h.actions}
+    for home in plan.homes:
+        known.update(home.resources)
+        known.update(Address.parse(f"{home.id}/{path}") for path in home.state.owned(plan.owner))
+    for target in targets:
+        if not any(selects(target, address) for address in known):
+            close = get_close_matches(target, [str(a) for a in known], 1)
+            hint = f"did you mean {close[0]}?" if close else "reconciler status --all lists what there is"
+            raise UsageError(f"{target} selects nothing", hint=hint)
 
 
 def check_guards(names: list[str]) -> frozenset[str]:

@@ -33,7 +33,7 @@ def plan(
 ) -> int:
     """Show what apply would do to each home."""
     from ..plan import Options
-    from .common import check_guards, check_targets, workspace
+    from .common import check_guards, check_selected, check_targets, workspace
     from .render.style import out as line
 
     space = workspace(file, state)
@@ -44,10 +44,13 @@ def plan(
         unmanaged=unmanaged,
     )
     made = space.plan(options)
+    check_selected(made, (*options.targets, *options.restore))
     if out is not None:
+        from datetime import UTC, datetime
+
         from ..planfile import write
 
-        write(out, made)
+        write(out, made, datetime.now(UTC))
     if json:
         from .render.json import plan_json
 

@@ -26,13 +26,14 @@ def status(
 ) -> int:
     """Two letters per thing: the setup since the last apply, the home since the last apply."""
     from ..plan import Options
-    from .common import check_targets, workspace
+    from .common import check_selected, check_targets, workspace
     from .plan import code
     from .render.status import status_json, status_text
     from .render.style import out
 
     space = workspace(file, state)
     made = space.plan(Options(targets=check_targets(space, targets or []), in_sync=everything or json))
+    check_selected(made, targets or [])
     for line in [status_json(made)] if json else status_text(made, everything=everything):
         out(line)
     return code(made, detailed=detailed)

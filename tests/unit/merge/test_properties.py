@@ -147,6 +147,26 @@ def test_canonical_is_same(a: Any, b: Any) -> None:
     assert same(a, b) is same(b, a) is (canonical(a) == canonical(b))
 
 
+@pytest.mark.parametrize(
+    ("shape", "one", "two", "paths"),
+    [
+        (SCALAR, 1, 1.0, set()),
+        (SCALAR, 1, True, {()}),
+        (SET, ["a"], ["b"], set()),
+        (SET, {"only": ["a", "b"]}, ["b"], set()),
+        (SET, {"only": ["a"]}, ["b"], {('[="a"]',), ('[="b"]',)}),
+        (SET, {"only": ["a"]}, {"only": ["a", "b"]}, {('[="b"]',)}),
+        (SET, ["a"], None, {('[="a"]',)}),
+        (NESTED, {"v": 1, "tags": ["a"]}, {"v": 2, "tags": ["b"], "deep": {}}, {("v",)}),
+        (NESTED, {"deep": {"x": 1, "y": 2}}, {"deep": {"x": 3, "z": 4}}, {("deep", "x")}),
+        (KEYED, [{"name": "a", "v": 1}], [{"name": "a", "v": 2}, {"name": "b"}], {('[name="a",proto="tcp"]', "v")}),
+    ],
+)
+def test_where_two_setups_differ(shape: Shape, one: Any, two: Any, paths: set[tuple[str, ...]]) -> None:
+    assert clashes(shape, one, two) == paths == clashes(shape, two, one)
+    assert not clashes(shape, one, ABSENT) and not clashes(shape, ABSENT, two)
+
+
 def test_null_may_as_well_be_absent_in_a_read_back() -> None:
     assert disagreements({"a": 1, "b": None}, {"a": 1}) == [] == disagreements({"a": 1}, {"a": 1, "b": None})
     assert disagreements({"a": None}, {"a": 1}) == [("a",)]
