@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from reconciler_specs.address import Address, Kind, selects
+from reconciler_specs.errors import SpecError
+from reconciler_specs.load import load_text
+from reconciler_specs.render import render_setup
 from reconciler_specs.shape import Json
 from reconciler_specs.values import NAME
 from reconciler_state.record import HomeState
@@ -152,7 +155,43 @@ def draft(
         if isinstance(things, Unknown):
             made.look.append(f"{profile or 'home'} {kind}: {things.reason}")
     made.look += list(observation.notes)
+    _leave_out_unfit(made)
     return made
+
+
+def _leave_out_unfit(made: Draft) -> None:
+    """A harness stores values that the language refuses (`repeat: true`). Such a thing stays out, with the reason, so
+    that what is written can be loaded. Things are tried one by one only if the whole does not load."""
+    if not _unfit(made.home_id, made.block):
+        return
+    for profile, block in made.block["profiles"].items():
+        for group in ("inference", "settings", "files", "jobs"):
+            things = block.get(group, {})
+            for key in list(things):
+                if group == "inference":
+                    alone: Json = {"inference": things}
+                elif group == "jobs":
+                    alone = {"jobs": {key: {n: v for n, v in things[key].items() if n != "context_from"}}}
+                else:
+                    alone = {group: {key: things[key]}}
+                why = _unfit(made.home_id, {**made.block, "profiles": {profile: alone}})
+                if why and group == "inference":
+                    made.left.append(f"{profile}/inference: {why}")
+                    del block["inference"]
+                    break
+                if why:
+                    made.left.append(f"{profile}/{group}/{key}: {why}")
+                    del things[key]
+                    made.ids.pop(Address(made.home_id, profile, Kind(group), key), None)
+
+
+def _unfit(home_id: str, block: Mapping[str, Json]) -> str:
+    """Why the language refuses a home block, "" if it does not."""
+    try:
+        load_text(render_setup("adopted", {home_id: {k: v for k, v in block.items() if k != "extends"}}))
+    except SpecError as error:
+        return error.reasons[0].message
+    return ""
 
 
 def _profile(found: Survey, made: Draft, profile: str, only: str, everything: bool) -> dict[str, Json]:
@@ -238,10 +277,18 @@ def _jobs(found: Survey, made: Draft, profile: str, only: str) -> dict[str, Json
             made.look.append(
                 f"{profile}: {names[thing.name.casefold()]} jobs are called {thing.name!r}; this one is {key}"
             )
+        if "deliver" not in value:
+            value["deliver"] = "keep"
+            made.look.append(f"{address}: where its answer goes cannot be said in a setup; it stays as it is")
         if value.get("name") == key:
             del value["name"]
         if "context_from" in value:
-            value["context_from"] = [keys.get(i, i) for i in value["context_from"]]
+            strangers = [i for i in value["context_from"] if i not in keys and i != "self"]
+            if strangers:
+                del value["context_from"]
+                made.look.append(f"{address}: context_from names what is not there: {', '.join(strangers)}")
+            else:
+                value["context_from"] = [keys.get(i, i) for i in value["context_from"]]
         unknown = [n for n in thing.fields if isinstance(thing.fields[n], Unknown)]
         if unknown:
             made.look.append(f"{address}: {', '.join(unknown)} cannot be read")

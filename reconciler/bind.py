@@ -59,6 +59,15 @@ def rebase(owned: Owned, bases: Mapping[str, Base], dropped: frozenset[str] = fr
     return replace(owned, fields=fields)
 
 
+def references(value: object) -> set[str]:
+    """The address paths that a canonical value refers to without knowing their ids."""
+    if isinstance(value, dict):
+        if set(value) == {"$ref"}:
+            return {str(value["$ref"])}
+        return set().union(*(references(v) for v in value.values()))
+    return set().union(*(references(v) for v in value)) if isinstance(value, list) else set()
+
+
 def resolve_refs(value: Json, resolve: Callable[[str], str | None]) -> Json:
     """A canonical value with each `{"$ref": path}` replaced by the id that is bound to it by now."""
     if isinstance(value, dict):

@@ -17,7 +17,7 @@ from reconciler_state.record import HomeState, Owned
 
 from . import contact as contacts
 from .action import CLEAR, Action, Hold, Row
-from .bind import ABSENT_JSON
+from .bind import ABSENT_JSON, references
 from .contact import Contact
 from .gate import rule
 from .graph import order
@@ -369,6 +369,7 @@ def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Addr
 
 def _waiting(actions: Sequence[Action]) -> list[Action]:
     """Holds rows whose needs cannot come to be in this run, and says what they wait for."""
+    actions = _referring(actions)
     missing = {
         a.address: a for a in actions if a.hold is not None and a.row not in _STANDING and a.row not in (Row.BLOCKED,)
     }
@@ -388,6 +389,21 @@ def _waiting(actions: Sequence[Action]) -> list[Action]:
                 missing[action.address] = held
             changed = True
     return waiting
+
+
+def _referring(actions: Sequence[Action]) -> list[Action]:
+    """Holds rows that refer to a thing which is neither there nor about to be made (E37)."""
+    coming = {a.address.path for a in actions if a.row in (Row.CREATE, Row.MISSING)}
+    checked = []
+    for action in actions:
+        if action.writes:
+            refs = {ref for change in action.changes if change.writes for ref in references(change.write)}
+            nowhere = sorted(refs - coming)
+            if nowhere:
+                why = f"refers to {', '.join(nowhere)}, which is neither ours nor declared"
+                action = replace(action, hold=Hold(why))
+        checked.append(action)
+    return checked
 
 
 def _chosen(actions: list[Action], targets: Sequence[str]) -> tuple[list[Action], int]:

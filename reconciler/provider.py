@@ -48,12 +48,15 @@ class KindTraits:
     `by_place`: the harness id is the place (L1), so a found one is the declared one. `always`: it exists as
     soon as its profile does, so presence is never created or deleted, only its fields are; so does what
     `permanent` names (the default profile). `settling`: fields that the harness rewrites after a write.
+    `parts`: fields that are a part of a thing which others may share (a marked block in a file): who declares one
+    owns the part, and not the thing.
     """
 
     by_place: bool = False
     always: bool = False
     permanent: frozenset[str] = frozenset()
     settling: frozenset[str] = frozenset()
+    parts: frozenset[str] = frozenset()
 
     def stands(self, harness_id: str) -> bool:
         """Whether the thing with this id always exists."""

@@ -14,7 +14,7 @@ from .action import Action, FieldChange, FieldRow, Hold, Row
 from .bind import shape_in
 from .fields import decide
 from .match import Triple, place_id
-from .observe import ABSENT, Observation, Observed, Unknown
+from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, KindTraits
 from .values import members, same
 
@@ -40,7 +40,7 @@ def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
     """The row of one address. `canon` is the resource's, None for what is no longer declared."""
     address, owned, observed = triple.address, triple.owned, triple.observed
     traits = rules.traits.get(address.kind, KindTraits())
-    stands = traits.stands(place_id(address))
+    stands = traits.stands(place_id(address)) or _is_part(traits, canon, owned) or _is_default(canon, owned, observed)
     if isinstance(observed, Unknown):
         return Action(Row.BLOCKED, address, reason=observed.reason, hold=Hold(observed.reason))
     if triple.desired is None or canon is None:
@@ -60,6 +60,18 @@ def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
     if owned is not None:
         return _gone(triple, canon, rules)
     return _new(triple, canon)
+
+
+def _is_part(traits: KindTraits, canon: Canon | None, owned: Owned | None) -> bool:
+    """Whether only a part of the thing is declared (or was): then the thing itself is nobody's to make or delete."""
+    return bool(traits.parts & set(canon.fields if canon is not None else owned.fields if owned else ()))
+
+
+def _is_default(canon: Canon | None, owned: Owned | None, observed: Observed | Absent | Unknown) -> bool:
+    """Whether what is there is only what the harness put there by itself: nobody's, and no twin to fear."""
+    if canon is None or owned is not None or not isinstance(observed, Observed) or not canon.fields:
+        return False
+    return all(name in observed.defaults for name in canon.fields)
 
 
 def _new(triple: Triple, canon: Canon) -> Action:
@@ -96,6 +108,10 @@ def _unowned(triple: Triple) -> Action:
 
 def _create(kind: Row, triple: Triple, canon: Canon, reason: str) -> Action:
     assert triple.desired is not None
+    keeps = triple.desired.options.get("keeps")
+    if keeps:
+        why = f"{', '.join(keeps)}: keep is for what is there already; say what it is to be"
+        return Action(Row.REFUSED, triple.address, reason=why, hold=Hold(why))
     changes = tuple(
         FieldChange(name, FieldRow.SET, value, ABSENT, None, shape_in(canon, triple.desired, name), write=value)
         for name, value in canon.fields.items()
@@ -252,7 +268,9 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
             changes.append(_removing_found(change, owned))
     fingerprint = observed.fingerprint if observed else ""
     harness_id = owned.id if owned else place_id(address)
-    origin = owned.origin if owned else ("adopted" if observed else "created")
+    parts = rules.traits.get(address.kind, KindTraits()).parts & set(canon.fields)
+    found = observed is not None and (not parts or any(observed.get(p) is not ABSENT for p in parts))
+    origin = owned.origin if owned else ("adopted" if found else "created")
     moved_protection = owned is not None and owned.protect != resource.protect
     if not changes and not moved_protection:
         return Action(Row.IN_SYNC, address, harness_id, fingerprint=fingerprint)

@@ -239,7 +239,8 @@ class HomeRun:
             if seen is ABSENT:
                 return Verdict(Outcome.APPLIED)
             return _missed(answer, lost, owned, ())
-        stands = self._provider.traits[action.address.kind].stands(place_id(action.address))
+        traits = self._provider.traits[action.address.kind]
+        stands = traits.stands(place_id(action.address)) or action.row is Row.UPDATE
         if seen is ABSENT and not stands:
             return _missed(answer, lost, owned, ())
         return self._compare(action, answer, seen, owned, lost)

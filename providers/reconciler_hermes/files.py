@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.observe import Observed, Things, Unknown
 from reconciler.place import Place, Stat
@@ -40,14 +41,21 @@ def runs_code(path: str, mode: str) -> bool:
     return executable or path.split("/")[0] in CODE
 
 
-def read(place: Place, profile: home.Profile, wanted: Sequence[str], everything: bool, owner: str) -> Things:
-    """The wanted files that are there; with `everything`, SOUL.md and the scripts too."""
+def read(
+    place: Place, profile: home.Profile, wanted: Sequence[str], everything: bool, owner: str, soul: str | None
+) -> Things:
+    """The wanted files that are there; with `everything`, SOUL.md and the scripts too.
+
+    `soul` is the SOUL.md that Hermes puts into a new home by itself, None if that cannot be told.
+    """
     paths = {path for path in wanted if not refusal(path)}
     if everything:
         paths |= {"SOUL.md", *home.tree(place, profile.folder, "scripts")}
     things: dict[str, Observed] = {}
     for path in sorted(paths):
         found = _read(place, profile, path, owner)
+        if found is not None and path == "SOUL.md" and soul is not None and found.get("text") == soul:
+            found = replace(found, defaults=frozenset({"text", "mode"}))
         if found is not None:
             things[path] = found
     return things

@@ -214,6 +214,9 @@ def express(thing: Observed, addresses: Mapping[str, str]) -> dict[str, Json]:
         if name in thing.defaults and name not in ("deliver", "name"):
             continue
         out[name] = value
+    every = out["schedule"].get("every", "") if isinstance(out.get("schedule"), dict) else ""
+    if every:
+        out["schedule"] = {"every": schedule.shortest(every)}
     if "context_from" in out:
         out["context_from"] = [addresses.get(str(ref), str(ref)) for ref in out["context_from"]]
     # The grammar has either `prompt` (with `before`) or `run`.

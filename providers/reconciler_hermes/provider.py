@@ -15,7 +15,7 @@ from reconciler.place import Place
 from reconciler.provider import Canon, Door, HomeRef, KindTraits, Resolve
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
-from reconciler_specs.shape import MAP_OF_SCALARS, Json
+from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
 from . import files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
 from . import review as reviews
@@ -33,11 +33,12 @@ class HermesProvider:
         Kind.JOB: KindTraits(settling=frozenset({"workdir"})),
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
-        Kind.FILE: KindTraits(by_place=True),
+        Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
     }
 
     def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
+        self._last: tuple[Observation | None, dict[str, jobcanon.Around]] = (None, {})
 
     def options(self, door: Mapping[str, Json]) -> list[str]:
         wrong = [f"door: {key} is not known (only `python`)" for key in sorted(door) if key not in ("python",)]
@@ -74,10 +75,10 @@ class HermesProvider:
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
         address = resource.address
+        if address.kind is Kind.JOB:
+            return jobcanon.canon(resource, self._around(resource, observation), resolve, self._clock())
         around = observation.facts.get("profiles", {}).get(address.profile, {})
         match address.kind:
-            case Kind.JOB:
-                return jobcanon.canon(resource, _around(resource, observation), resolve, self._clock())
             case Kind.INFERENCE:
                 known = around.get("env_known", False)
                 found = inference.canon(resource.fields, around.get("env", ()), known, observation.version)
@@ -86,7 +87,11 @@ class HermesProvider:
             case Kind.SETTING:
                 pinned = observation.facts.get("pinned", ())
                 why = settings.refusal(address.key, around.get("config", {}), pinned)
-                return Canon(dict(resource.fields), refused={"value": why} if why else {})
+                value, names = settings.canon(resource.fields.get("value"))
+                missing = sorted(names - set(around.get("env", ()))) if around.get("env_known") else []
+                held = f"the home's .env has no {', '.join(missing)}" if missing else ""
+                shapes = {"value": shape_of(value)}
+                return Canon({"value": value}, shapes, refused={"value": why} if why else {}, held=held)
             case Kind.FILE:
                 fields, refused = files.canon(resource.fields)
                 why = files.refusal(address.key)
@@ -96,6 +101,18 @@ class HermesProvider:
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
                 return Canon(fields, refused={"": why} if why else {})
         return Canon(dict(resource.fields))
+
+    def _around(self, resource: Resource, observation: Observation) -> jobcanon.Around:
+        """What surrounds a profile's jobs, made once for all of them."""
+        profile = resource.address.profile
+        # Taken once: homes are planned side by side, and each thread must keep to its own observation.
+        known, made = self._last
+        if known is not observation:
+            made = {}
+            self._last = (observation, made)
+        if profile not in made:
+            made[profile] = _around(profile, observation)
+        return made[profile]
 
     def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
         return reviews.facts(action, desired, observation)
@@ -162,8 +179,7 @@ class HermesProvider:
         return insiders.insider(home, ancestors)
 
 
-def _around(resource: Resource, observation: Observation) -> jobcanon.Around:
-    profile = resource.address.profile
+def _around(profile: str, observation: Observation) -> jobcanon.Around:
     here = observation.facts.get("profiles", {}).get(profile, {})
     declared = observation.facts.get("declared", {})
     things = observation.things.get((profile, Kind.JOB), {})

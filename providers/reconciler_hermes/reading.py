@@ -83,6 +83,7 @@ class _Reading:
         self.stores: dict[tuple[str, Kind], Store] = {}
         self.ended: dict[tuple[str, Kind], Mapping[str, str]] = {}
         self.notes: list[str] = []
+        self.soul: str | None = None
         self.facts = _home_facts(self.place, hermes)
 
     def all(self) -> None:
@@ -93,7 +94,10 @@ class _Reading:
         # A secret of one profile may stand in another's prompt.
         hidden = hider(self.ref).with_secrets(secret for env in envs.values() for secret in env.secrets)
         self.facts["pinned"] = self._pinned()
-        soul = profiles.first_soul(self.place, self.hermes.site) if len(names) > 1 else None
+        souls = [a for a in self.wanted.addresses if a.kind is Kind.FILE and a.key == "SOUL.md"]
+        if len(names) > 1 or self.wanted.everything or souls:
+            self.soul = profiles.first_soul(self.place, self.hermes.site)
+        soul = self.soul
         found = {}
         for name in names:
             folder = home.profile_dir(self.root, name)
@@ -145,7 +149,7 @@ class _Reading:
         self.things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
         self.stores[name, Kind.INFERENCE] = profile.config.store
         self.things[name, Kind.FILE] = files.read(
-            self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref)
+            self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref), self.soul
         )
         self.facts["profiles"][name] = self._facts(profile)
 

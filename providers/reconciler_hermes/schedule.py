@@ -153,3 +153,12 @@ def deliver_text(deliver: Json) -> str:
         return "local"
     parts = [str(deliver[key]) for key in ("to", "chat", "thread") if deliver.get(key) not in (None, "")]
     return ":".join(parts)
+
+
+def shortest(every: str) -> str:
+    """`360m` as a person says it: `6h`."""
+    minutes = int(every.removesuffix("m"))
+    for unit, size in (("d", 1440), ("h", 60)):
+        if minutes % size == 0:
+            return f"{minutes // size}{unit}"
+    return every

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.observe import Observed, Things, Unknown
 from reconciler_specs.address import Kind
+from reconciler_specs.secrets import secret_key
 from reconciler_specs.shape import Json
 
 from . import home
@@ -16,8 +17,6 @@ from .worker import record as records
 
 OWNED = {
     "model": "inference",
-    "providers": "inference",
-    "custom_providers": "inference",
     "fallback_providers": "inference",
     "fallback_model": "inference",
     "auxiliary": "inference",
@@ -194,4 +193,30 @@ def loosens(key: str) -> bool:
 def express(thing: Observed) -> Json:
     """The setting's value, None where it holds something that a setup must not, or cannot, say."""
     value = thing.get("value")
-    return None if isinstance(value, Unknown) or is_hidden(value) or is_native(value) else value
+    if isinstance(value, Unknown) or is_hidden(value) or is_native(value):
+        return None
+    return _named(value, split(thing.id)[-1])
+
+
+def canon(value: Json) -> tuple[Json, set[str]]:
+    """A declared value as config.yaml holds it, and the secrets that it names: `{secret: NAME}` is `${NAME}` there,
+    which Hermes expands when it loads the file."""
+    if isinstance(value, dict):
+        if set(value) == {"secret"}:
+            return f"${{{value['secret']}}}", {str(value["secret"])}
+        pairs = {key: canon(item) for key, item in value.items()}
+        return {key: item for key, (item, _) in pairs.items()}, set().union(*(names for _, names in pairs.values()))
+    if isinstance(value, list):
+        items = [canon(item) for item in value]
+        return [item for item, _ in items], set().union(*(names for _, names in items))
+    return value, set()
+
+
+def _named(value: Json, under: str) -> Json:
+    """The other way: a reference under a credential's key is named as the setup language wants it."""
+    if isinstance(value, dict):
+        return {key: _named(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_named(item, under) for item in value]
+    match = re.fullmatch(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value) if isinstance(value, str) else None
+    return {"secret": match[1]} if match and secret_key(under) else value

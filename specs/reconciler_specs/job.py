@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
@@ -46,6 +47,7 @@ from .values import (
     closed,
     filled,
     names,
+    target,
 )
 
 FIELDS: Fields = {
@@ -54,7 +56,11 @@ FIELDS: Fields = {
     "prompt": Field("What the agent is told.", TEXT, SCALAR),
     "before": Field("A script of the home whose output leads the prompt.", TEXT, SCALAR),
     "run": Field("A script of the home that is the job; no model runs.", TEXT, SCALAR),
-    "deliver": Field("Where the answer goes: local, owner_chat or {to, chat?, thread?}.", ref("Target"), SCALAR),
+    "deliver": Field(
+        "Where the answer goes: local, owner_chat or {to, chat?, thread?}; keep: as the home's job has it.",
+        {"oneOf": [ref("Target"), {"const": "keep"}]},
+        SCALAR,
+    ),
     "failure_deliver": Field("Where a failure is reported.", ref("Target"), SCALAR),
     "model": Field("A name from inference.models, or {provider, model}.", {"oneOf": [TEXT, ref("Model")]}, SCALAR),
     "skills": Field("Skills to load, in this order.", NAMES, ATOMIC),
@@ -73,11 +79,17 @@ FIELDS: Fields = {
     "metadata": Field("Free values kept with the job.", {"type": "object"}, Shape(Class.MAP)),
 }
 SHAPES = {name: f.shape for name, f in FIELDS.items()}
+KEEP = "keep"
 REQUIRED = ("schedule", "deliver")
 
 
 def _context(value: Any) -> list[str]:
     return names([value] if isinstance(value, str) else value)
+
+
+def _deliver(value: Any) -> Json:
+    """A target, or `keep`: what an adopted job was made with and no word of ours can say (E46)."""
+    return value if value == KEEP else target(value)
 
 
 def _monitor(value: Any) -> dict[str, str]:
@@ -99,7 +111,7 @@ class Job(BaseModel):
     # What is left out has a plain default: `model_fields_set` says what the author set, and a schema without
     # “or None” is built in half the time.
     schedule: Schedule
-    deliver: Target
+    deliver: Annotated[Json, PlainValidator(_deliver)]
     name: Filled = ""
     prompt: Filled = ""
     before: Filled = ""
@@ -179,7 +191,11 @@ def read_job(
             paths.append(other.path)
             needed.append(other)
         fields["context_from"] = paths
-    return resource(address, fields, SHAPES, marks, mode, origins(node, where), tuple(dict.fromkeys(needed)))
+    kept = job.deliver == KEEP
+    if kept:
+        del fields["deliver"]
+    made = resource(address, fields, SHAPES, marks, mode, origins(node, where), tuple(dict.fromkeys(needed)))
+    return replace(made, options={"keeps": ["deliver"]}) if kept else made
 
 
 def _scripts(job: Job) -> list[str]:

@@ -29,7 +29,7 @@ FIELDS: Fields = {
         "What to do when a thing of ours is gone.", {"enum": ["recreate", "hold", "forget"], "default": "recreate"}
     ),
     "on_removed": Field(
-        "What to do with a thing that left the setup.", {"enum": ["delete", "pause"], "default": "delete"}
+        "What to do with a thing that left the setup.", {"enum": ["delete"], "default": "delete"}
     ),
     "unattended": Field(
         "What may be applied without a terminal, as `verb kind`: restore jobs.",
@@ -119,6 +119,12 @@ def _raise(value: Any) -> dict[str, str]:
     return result
 
 
+def _on_removed(value: Any) -> str:
+    if value == "pause":
+        raise Refusal("pause is not part of this version yet", "a delete waits for --reviewed anyway")
+    return str(word("delete")(value))
+
+
 def _limits(value: Any) -> dict[str, int]:
     value = closed(value, ("deletes", "minutes"), "{deletes: …, minutes: …}")
     result = {}
@@ -137,7 +143,7 @@ class PolicyModel(BaseModel):
 
     on_drift: Annotated[str, PlainValidator(word("hold", "restore", "watch", "capture"))] = ""
     on_missing: Annotated[str, PlainValidator(word("recreate", "hold", "forget"))] = ""
-    on_removed: Annotated[str, PlainValidator(word("delete", "pause"))] = ""
+    on_removed: Annotated[str, PlainValidator(_on_removed)] = ""
     unattended: Annotated[tuple[str, ...], PlainValidator(_unattended)] = ()
     raise_: Annotated[dict[str, str], PlainValidator(_raise)] = Alias(default={}, alias="raise")
     limits: Annotated[dict[str, int], PlainValidator(_limits)] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Ends of a lower-cased key that make it credential-shaped, and the keys that end so and are none.
 _KEY_ENDS = ("token", "key", "secret", "password", "credential")
@@ -29,16 +30,24 @@ _LITERALS = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "xapp-", "AKIA", "AIza", "eyJ",
     "-----BEGIN ", "earer ", "vib_",
 )  # fmt: skip
+_SHORTEST = 15  # no pattern matches less
 _TELEGRAM = re.compile(r"(?<![0-9])[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])")
 
 
 def looks_secret(text: str) -> bool:
     """Whether `text` holds something that looks like a live credential (a known token form, anywhere in it)."""
+    if len(text) < _SHORTEST:
+        return False
     if ":" in text and _TELEGRAM.search(text):
         return True
-    return any(literal in text for literal in _LITERALS) and any(p.search(text) for p in _PATTERNS)
+    # A plain loop: this runs for every value of every home, and a generator would cost more than the search.
+    for literal in _LITERALS:
+        if literal in text:
+            return any(p.search(text) for p in _PATTERNS)
+    return False
 
 
+@lru_cache(maxsize=4096)
 def secret_key(key: str) -> bool:
     """Whether a value under `key` would be a credential. For a dotted key its last segment counts."""
     low = key.rstrip('"').lower()

@@ -171,12 +171,12 @@ def test_policy_of() -> None:
         + "    policy: {on_drift: watch, raise: {update jobs: refuse}, limits: {deletes: 2}}\n"
         + "  two: {harness: hermes, path: /two}\n"
         + "policy: {unattended: [restore jobs, adopt homes], raise: {create profile: confirm}, limits: {minutes: 9},"
-        + " confirm_within: 4h, on_removed: pause}\n"
+        + " confirm_within: 4h, on_removed: delete}\n"
     )
     assert setup.policy_of("main") == Policy(
         Mode.WATCH,
         "recreate",
-        "pause",
+        "delete",
         ("restore jobs", "adopt home"),
         {"update jobs": "refuse", "create profile": "confirm"},
         {"minutes": 9, "deletes": 2},

@@ -1,0 +1,79 @@
+"""`reconciler` as a program of its own that ends, or is interrupted, at a chosen point of the engine.
+
+    python driver.py POINT:N:WHAT … -- ARGS
+
+POINT is a call such as `journal.begin`, with `>` before it for “on entry” and `<` for “on return”; N is which call of
+it; WHAT is `kill`, `int`, `term`, `wait` (on the pipe $FAULT_GO), or `fail` (an OSError from the disk). $FAULT_WAIT is
+how long it waits for a lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reconciler.cli import main
+from reconciler.workspace import Workspace
+from reconciler_hermes.door import HermesDoor
+from reconciler_state.files import Files
+from reconciler_state.journal import Journal
+from reconciler_state.local import LocalStore
+
+_CALLS: dict[str, tuple[type, str]] = {
+    "journal.begin": (Journal, "begin"),
+    "journal.done": (Journal, "done"),
+    "journal.end": (Journal, "end"),
+    "store.write": (LocalStore, "write"),
+    "files.put": (Files, "put"),
+    "door.perform": (HermesDoor, "perform"),
+    "observe": (Workspace, "observe"),
+}
+
+
+def _do(what: str) -> None:
+    match what:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "int":
+            os.kill(os.getpid(), signal.SIGINT)
+        case "term":
+            os.kill(os.getpid(), signal.SIGTERM)
+        case "wait":
+            Path(os.environ["FAULT_GO"]).read_text()
+        case "fail":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        case _:
+            raise ValueError(what)
+
+
+def _arm(point: str, number: int, what: str) -> None:
+    owner, name = _CALLS[point[1:]]
+    real: Callable[..., Any] = getattr(owner, name)
+    count = 0
+
+    def call(*args: Any, **more: Any) -> Any:
+        nonlocal count
+        count += 1
+        now = count == number
+        if now and point[0] == ">":
+            _do(what)
+        result = real(*args, **more)
+        if now and point[0] == "<":
+            _do(what)
+        return result
+
+    setattr(owner, name, call)
+
+
+if __name__ == "__main__":
+    split = sys.argv.index("--")
+    for text in sys.argv[1:split]:
+        where, which, action = text.split(":")
+        _arm(where, int(which), action)
+    Workspace.lock_wait = float(os.environ.get("FAULT_WAIT", "10"))
+    main(sys.argv[split + 1 :])
