@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
-from reconciler_specs.resource import Mode
-from reconciler_specs.shape import Class, Json
-from reconciler_state.record import Owned
+from reconciler_specs.home import BY_KIND
+from reconciler_specs.resource import Mode, Resource
+from reconciler_specs.shape import Class, Json, Shape
+from reconciler_state.record import Base, Owned
 
 from .action import Action, FieldChange, FieldRow, Hold, Row
 from .bind import shape_in
 from .fields import decide
 from .match import Triple, place_id
+from .merge import shape_over
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, KindTraits
-from .values import members, same
+from .values import from_base, members, same
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def _let_go(triple: Triple, rules: Rules) -> Action:
         observed = triple.observed.get(name) if isinstance(triple.observed, Observed) else ABSENT
         change = decide(
             name,
-            shape_in(Canon({}), None, name),
+            _shape(address, Canon({}), None, name, base),
             ABSENT,
             base,
             observed,
@@ -224,6 +226,17 @@ def _let_go(triple: Triple, rules: Rules) -> Action:
     return Action(
         Row.UPDATE, address, owned.id, tuple(changes), "left the setup", fingerprint=fingerprint, origin=owned.origin
     )
+
+
+def _shape(address: Address, canon: Canon, resource: Resource | None, name: str, base: Base | None) -> Shape:
+    """A field's value class, also of one that left the setup; a setting's comes from its values, both of them, so
+    that taking a key away leaves what was never declared below it (L2)."""
+    if address.kind is Kind.SETTING:
+        return shape_over(canon.fields.get(name, ABSENT), from_base(base.declared) if base else ABSENT)
+    if name in canon.shapes or (resource is not None and name in resource.shapes):
+        return shape_in(canon, resource, name)
+    entry = BY_KIND[address.kind].get(name)
+    return entry.shape if entry is not None else Shape()
 
 
 def _others_at(address: Address, rules: Rules) -> dict[str, Owned]:
@@ -253,7 +266,7 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
     for name in [*names, *sorted(resource.unset)]:
         change = decide(
             name,
-            shape_in(canon, resource, name),
+            _shape(address, canon, resource, name, bases.get(name)),
             canon.fields.get(name, ABSENT),
             bases.get(name),
             observed.get(name) if observed else ABSENT,

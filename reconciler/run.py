@@ -65,7 +65,8 @@ class HomeRun:
         yield Event("home", plan.id, total=len(actions))
         with ExitStack() as stack:
             self._workspace.keep_key(plan.ref)
-            self._journal.start(owner=plan.owner, version=plan.version or "")
+            found = plan.state if plan.serial else None
+            self._journal.start(owner=plan.owner, state=found, version=plan.version or "")
             door: Door | None = None
             try:
                 for step in self._steps(actions):

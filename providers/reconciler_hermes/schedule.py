@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler_specs.shape import Json
@@ -33,6 +34,7 @@ def is_native(value: Json) -> bool:
     return isinstance(value, dict) and NATIVE in value
 
 
+@lru_cache(maxsize=4096)
 def cron(expr: str) -> str:
     """One space between fields, and numbers for names, since Hermes takes no `MON-FRI`."""
     return " ".join(_numbers(field, _NAMES.get(index, {})) for index, field in enumerate(expr.split()))

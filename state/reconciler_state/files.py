@@ -55,6 +55,19 @@ class Files:
         if info.st_size > LIMIT:
             raise StateDamaged(path, f"is larger than {LIMIT // 2**20} MiB")
 
+    def tail(self, path: Path, size: int) -> bytes:
+        """At most the last `size` bytes of a file as `read` takes it; empty if nothing is there."""
+        with self._named(path):
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return b""
+            with open(fd, "rb") as file:
+                info = os.fstat(fd)
+                self._check(path, info)
+                file.seek(max(0, info.st_size - size))
+                return file.read()
+
     def write(self, path: Path, data: bytes) -> None:
         """Replaces the file as a whole: after a crash the old or the new one is there, never a part."""
         with self._named(path), self._temporary(path, data) as temporary:

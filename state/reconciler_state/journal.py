@@ -24,6 +24,7 @@ from .record import HomeState
 from .store import Physical
 
 FORMAT: Final = 1
+TAIL: Final = 1024  # bytes: more than a `run-end` takes
 UNCERTAIN: Final = "uncertain"
 
 
@@ -134,7 +135,16 @@ class Journal:
     def open_intents(self) -> list[Intent]:
         """What was begun and whose end is not known: cut off, or `uncertain`. The next run settles it by looking, and
         says so with `done`."""
-        entries = self.entries()
+        last = self._last_end()
+        return [] if last is not None and last.get("open") == 0 else self._open(self.entries())
+
+    def _last_end(self) -> Mapping[str, Any] | None:
+        """The `run-end` that the journal ends with, if it does: then a plan need not look at all that was before."""
+        data = self._files.tail(self.path, TAIL)
+        record = _record(data[:-1].rpartition(b"\n")[2]) if data.endswith(b"\n") else None
+        return record if record is not None and record["what"] == "run-end" else None
+
+    def _open(self, entries: Sequence[Mapping[str, Any]]) -> list[Intent]:
         ended = {
             _text(e, "intent"): _text(e, "outcome") not in ("", UNCERTAIN) for e in entries if e["what"] == "outcome"
         }
@@ -147,6 +157,9 @@ class Journal:
 
     def check(self, state: HomeState) -> None:
         """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21)."""
+        last = self._last_end()
+        if last is not None and _text(last, "lineage") == state.lineage and _number(last, "serial") <= state.serial:
+            return
         left: dict[str, int] = {}
         for entry in self.entries():
             if entry["what"] == "run-end" and _text(entry, "lineage"):
@@ -232,7 +245,8 @@ class Journal:
         """Closes the run, with the state that it left; writes nothing if the run wrote nothing."""
         if self._started:
             left = {"lineage": state.lineage, "serial": state.serial} if state else {}
-            self._append([{"what": "run-end", "run": self.run, **left}])
+            still = len(self._open(self.entries()))
+            self._append([{"what": "run-end", "run": self.run, "open": still, **left}])
         self._header = None
 
     def _append(self, records: Sequence[Mapping[str, Any]], sync: bool = False) -> None:

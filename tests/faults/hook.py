@@ -56,6 +56,9 @@ def serve(boot: Any, requests: Any, answers: Any) -> None:
                 answers.close()
                 os.close(1)
                 return
+            if word == "flood":
+                while True:
+                    answers.write(b"x" * (1 << 20))
             answer = _WRONG.get(word, lambda right: right)(answer)
         answers.write(answer)
         answers.flush()

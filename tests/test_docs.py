@@ -1,0 +1,165 @@
+"""The documentation says what is so: generated pages are up to date, links lead somewhere, commands parse."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from scripts.session import read
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+LONGEST = 250  # lines of a page that is not generated
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_COMMAND = re.compile(r"\breconciler (?=[a-z])")
+_TEST_FILE = re.compile(r"`(tests/[\w/.*-]+)`")
+_TEST_NAME = re.compile(r"`(test_\w+)`")
+# Machines and registries have no place in the pages. Documentation may name GitHub and a made-up home.
+_NOWHERE = re.compile(r"(?<![\w.~])/(?:work|root|home/\w+|Users/\w+)/|pypi\.org|files\.pythonhosted|artifactory|\bnexus\b")
+
+
+def page(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def docs_tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_tool", ROOT / "tools" / "docs.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_the_reference_is_up_to_date() -> None:
+    made: dict[str, str] = docs_tool().pages()
+    assert sorted(made) == sorted(p.name for p in (DOCS / "reference").glob("*.md"))
+    for name, text in made.items():
+        assert page(DOCS / "reference" / name) == text, f"{name}: run make docs"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_links(path: Path) -> None:
+    for link in _LINK.findall(_FENCE.sub("", page(path))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        there = (path.parent / target).resolve() if target else path
+        assert there.exists(), f"{link}: nothing is there"
+        assert there.is_relative_to(ROOT), link
+        if anchor:
+            heads = [re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in _heads(there)]
+            assert anchor in heads, f"{link}: no such heading"
+
+
+def _heads(path: Path) -> list[str]:
+    return re.findall(r"^#+ (.*)$", page(path), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_no_machine_and_no_registry(path: Path) -> None:
+    found = _NOWHERE.search(page(path))
+    assert found is None, found
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_pages_stay_short(path: Path) -> None:
+    if "reference" not in path.parts:
+        assert len(page(path).splitlines()) <= LONGEST
+
+
+def commands_in(text: str) -> Iterator[str]:
+    """Every `reconciler …` of a page: a line of a code block up to a comment or pipe, or a span in the text."""
+    for language, block in _FENCE.findall(text):
+        if language in ("", "console", "sh", "bash"):
+            for line in block.splitlines():
+                if found := _COMMAND.search(line.split(" #")[0].split("|")[0].split(">")[0]):
+                    yield line.split(" #")[0].split("|")[0].split(">")[0][found.start() :].strip()
+    for span in re.findall(r"`([^`\n]+)`", _FENCE.sub("", text)):
+        if span.startswith("reconciler "):
+            yield span
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_commands_parse(path: Path) -> None:
+    known: dict[str, Any] = docs_tool().commands()
+    if "reference" in path.parts:
+        return
+    for line in commands_in(page(path)):
+        words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
+        name = " ".join(words[:2]) if words[0] == "state" else words[0]
+        if name in ("--help", "state"):
+            continue
+        assert name in known, f"{line}: no such command"
+        options = {o: p for p in known[name].params for o in (*p.opts, *p.secondary_opts) if o.startswith("-")}
+        for word in words:
+            if word.startswith("-"):
+                assert word.partition("=")[0] in options, f"{line}: no option {word}"
+
+
+def references() -> Iterator[tuple[str, str]]:
+    """(page, row) of the two tables that say where each case is tested."""
+    for name in ("edge_cases.md", "field_reports.md"):
+        for line in page(DOCS / name).splitlines():
+            if re.match(r"\| [EF]\d+ \|", line):
+                yield name, line
+
+
+@pytest.mark.parametrize(("name", "row"), references(), ids=lambda value: value[:24] if "|" in value else None)
+def test_every_case_names_what_is_there(name: str, row: str) -> None:
+    where = row.rsplit(" | ", 1)[1]
+    files = [ROOT / found for found in _TEST_FILE.findall(where)]
+    for file in files:
+        assert file.exists(), f"{name}: {file}"
+    tests = "".join(page(f) for f in files if f.suffix == ".py")
+    for test in _TEST_NAME.findall(where):
+        assert f"def {test}(" in tests, f"{name}: {test} is in none of the files of its row"
+    assert files or _LINK.search(where) or "not in this release" in where or "as F" in where, row
+
+
+def test_every_number_is_there() -> None:
+    for name, letter, last in (("edge_cases.md", "E", 52), ("field_reports.md", "F", 20)):
+        found = re.findall(rf"^\| {letter}(\d+) \|", page(DOCS / name), re.MULTILINE)
+        assert [int(n) for n in found] == list(range(1, last + 1))
+
+
+def test_the_tutorial_prints_what_is_printed() -> None:
+    """Each command of the tutorial is one of its session, in order, and each line shown is a line of its output."""
+    session = read(ROOT / "tests" / "scripts" / "hermes_tutorial.txt")
+    rest = iter(session.commands)
+    for language, block in _FENCE.findall(page(DOCS / "tutorial.md")):
+        if language != "console":
+            continue
+        output: list[str] = []
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                command = next((c for c in rest if c.line == line.removeprefix("$ ")), None)
+                assert command is not None, f"{line}: not in the session, or not in this order"
+                output = [*command.output.splitlines(), f"[exit {command.code}]"]
+            else:
+                assert line in output, f"not printed: {line}"
+
+
+def test_the_tutorials_setup_is_the_sessions() -> None:
+    session = read(ROOT / "tests" / "scripts" / "hermes_tutorial.txt")
+    blocks = [block for language, block in _FENCE.findall(page(DOCS / "tutorial.md")) if language == "yaml"]
+    assert blocks[0] == session.files["setup.yaml"]
+    assert session.files["rules.md"].strip() in page(DOCS / "tutorial.md")
+
+
+def test_every_decision_is_numbered() -> None:
+    numbers = [int(p.name[:4]) for p in sorted((DOCS / "decisions").glob("*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
