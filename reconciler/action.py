@@ -27,7 +27,7 @@ class Row(StrEnum):
     FORGET = "forget"
     MOVED = "moved"
     RELEASED = "released"
-    FOLLOW = "follow"  # a consequence for a thing that we do not own (Hermes: `rebase: all`)
+    FOLLOW = "follow"  # a consequence for a thing that we do not own (inference's `rebase: all`)
     EXPIRED = "expired"
     SPENT = "spent"
     UNOWNED = "unowned"

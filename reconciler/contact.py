@@ -168,6 +168,7 @@ def adopted(
                 found[address] = marked[0]
     suggested = {a.path: t.id for a, t in found.items()}
     state = contact.state
+    taken: dict[str, Owned | None] = {}
 
     def resolve(path: str) -> str | None:
         return suggested.get(path) or _resolver(state, owner)(path)
@@ -178,12 +179,10 @@ def adopted(
         owned_thing = bind(canon, resource, thing, thing.id, "adopted")
         if provider.traits[address.kind].stands(place_id(address)) and not owned_thing.fields:
             continue  # nothing of it is as declared: the plan's `claim` will own it
-        state = state.with_owned(owner, address.path, owned_thing)
-    state = replace(state, labels={**state.labels, owner: home})
-    taken = len(state.owned(owner)) - len(contact.state.owned(owner))
-    action = Action(
-        Row.ADOPT, Address(home), reason=f"first contact: takes {taken} thing(s) as they are, writes nothing"
-    )
+        taken[address.path] = owned_thing
+    state = replace(state.with_changes(owner, taken), labels={**state.labels, owner: home})
+    reason = f"first contact: takes {len(taken)} thing(s) as they are, writes nothing"
+    action = Action(Row.ADOPT, Address(home), reason=reason)
     return contact.then(state, action)
 
 

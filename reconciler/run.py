@@ -18,11 +18,12 @@ from .bind import as_json, rebase, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome
 from .match import place_id
-from .merge import covers
+from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step
-from .values import members, same
+from .values import from_base, members, same
+from .verify import disagreements
 
 if TYPE_CHECKING:
     from .workspace import HomeGuard, Workspace
@@ -311,8 +312,12 @@ class HomeRun:
             return False
         if change.write is CLEAR:
             return now is ABSENT or change.field in defaults
-        write = resolve_refs(change.write, self._resolve)
-        return covers(change.shape, now, write)
+        if change.shape.cls in COMPOSITE and change.shape.cls is not Class.TEXT:
+            # Others may add members of their own at any time: what counts is that ours hold, and what we took is gone.
+            was = from_base(change.base.declared) if change.base else ABSENT
+            declared = change.declared if change.declared is ABSENT else resolve_refs(change.declared, self._resolve)
+            return equal(change.shape, merge(change.shape, was, declared, now), now)
+        return not disagreements(resolve_refs(change.write, self._resolve), now, change.shape)
 
     def _resolve(self, path: str) -> str | None:
         thing = self._state.owned(self._plan.owner).get(path)

@@ -29,7 +29,8 @@ from .errors import ProviderError
 from .observe import Observation, Unknown, Wanted
 from .place import LocalPlace, Place
 from .place_exec import ExecPlace
-from .plan import HomeInputs, HomePlan, Options, Plan, plan_home
+from .plan import HomeInputs, HomePlan, Options, Plan
+from .planner import plan_home
 from .provider import HomeRef, Provider
 
 # Homes behind a command prefix are read side by side: their time is spent waiting.

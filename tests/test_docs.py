@@ -25,7 +25,9 @@ _COMMAND = re.compile(r"\breconciler (?=[a-z])")
 _TEST_FILE = re.compile(r"`(tests/[\w/.*-]+)`")
 _TEST_NAME = re.compile(r"`(test_\w+)`")
 # Machines and registries have no place in the pages. Documentation may name GitHub and a made-up home.
-_NOWHERE = re.compile(r"(?<![\w.~])/(?:work|root|home/\w+|Users/\w+)/|pypi\.org|files\.pythonhosted|artifactory|\bnexus\b")
+_NOWHERE = re.compile(
+    r"(?<![\w.~])/(?:work|root|home/\w+|Users/\w+)/|pypi\.org|files\.pythonhosted|artifactory|\bnexus\b"
+)
 
 
 def page(path: Path) -> str:
@@ -118,7 +120,7 @@ def references() -> Iterator[tuple[str, str]]:
                 yield name, line
 
 
-@pytest.mark.parametrize(("name", "row"), references(), ids=lambda value: value[:24] if "|" in value else None)
+@pytest.mark.parametrize(("name", "row"), list(references()), ids=lambda v: v.split(" |")[0][2:] if "|" in v else "")
 def test_every_case_names_what_is_there(name: str, row: str) -> None:
     where = row.rsplit(" | ", 1)[1]
     files = [ROOT / found for found in _TEST_FILE.findall(where)]

@@ -72,9 +72,7 @@ def schema_type(schema: Mapping[str, Any]) -> str:
 def field_table(fields: Fields, *, classes: bool = True) -> str:
     if not classes:
         return table(("key", "type", "what"), ((f"`{n}`", schema_type(f.schema), f.doc) for n, f in fields.items()))
-    rows = (
-        (f"`{n}`", schema_type(f.schema), f.shape.cls.value if f.field else "–", f.doc) for n, f in fields.items()
-    )
+    rows = ((f"`{n}`", schema_type(f.schema), f.shape.cls.value if f.field else "–", f.doc) for n, f in fields.items())
     return table(("key", "type", "class", "what"), rows)
 
 
@@ -87,8 +85,7 @@ def setup_page() -> str:
         "“did you mean”. The JSON Schema for editors is `reconciler explain --schema`.\n",
         "## The setup\n",
         field_table(load.FIELDS, classes=False),
-        "Keys that begin with `x-` are left alone. "
-        f"Not part of this version yet: {_names(reading.LATER['setup'])}.\n",
+        f"Keys that begin with `x-` are left alone. Not part of this version yet: {_names(reading.LATER['setup'])}.\n",
         "## home\n",
         f"{docs['home']}\n",
         field_table(BY_KIND[Kind.HOME], classes=False),
@@ -185,7 +182,10 @@ def codes_page() -> str:
             "Lifted by name, with `--allow GUARD`.\n",
             table(
                 ("guard", "what it holds", "in this release"),
-                ((f"`{name}`", doc, "yes" if holds(name) else "accepted, holds nothing yet") for name, doc in GUARDS.items()),
+                (
+                    (f"`{name}`", doc, "yes" if holds(name) else "accepted, holds nothing yet")
+                    for name, doc in GUARDS.items()
+                ),
             ),
         ]
     )

@@ -27,6 +27,7 @@ STEP = 60.0
 PER_OP = 0.1
 CHUNK = 200  # operations; Hermes's job lock is held for less than 5 s
 _GRACE = 5.0
+_LONGEST = 16 << 20  # bytes of one answer; 200 refusals are some 100 KB
 
 # Order matters: each may import those before it.
 _MODULES = ("record", "block", "yamledit", "config", "files", "jobs", "profiles", "boot")
@@ -74,7 +75,7 @@ class Worker:
 
     def __init__(self, ref: HomeRef, profile_home: str, python: str, lock_fd: int | None, hider: Hider) -> None:
         self._hider = hider
-        self._buffer = b""
+        self._buffer = bytearray()
         self._said = b""
         self._process: subprocess.Popen[bytes] = ref.place.start(
             [python, "-I", "-c", _BOOT],
@@ -100,7 +101,7 @@ class Worker:
         line = self._line(time.monotonic() + seconds, seconds)
         try:
             answer = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._lost(f"an answer that is no JSON ({line[:200].decode(errors='replace')!r})") from error
         if not isinstance(answer, dict) or ("ok" not in answer and "error" not in answer):
             raise self._lost("an answer of another form")
@@ -122,7 +123,11 @@ class Worker:
         with selectors.DefaultSelector() as selector:
             selector.register(out, selectors.EVENT_READ)
             selector.register(err, selectors.EVENT_READ)
-            while b"\n" not in self._buffer:
+            seen = 0
+            while self._buffer.find(b"\n", seen) < 0:
+                seen = len(self._buffer)
+                if seen > _LONGEST:
+                    raise self._lost(f"an answer of more than {_LONGEST >> 20} MiB")
                 left = deadline - time.monotonic()
                 ready = selector.select(max(left, 0)) if left > 0 else []
                 if not ready:
@@ -138,7 +143,15 @@ class Worker:
                     else:
                         raise self._lost("it ended")
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return line
+        return bytes(line)
+
+    def results(self, answer: Any) -> list[dict[str, Any]]:
+        """An answer to operations, if it has the form of one. Raises DoorLost."""
+        codes = {code.value for code in Code}
+        for item in answer if isinstance(answer, list) else [None]:
+            if not isinstance(item, dict) or not isinstance(item.get("ref"), str) or item.get("code") not in codes:
+                raise self._lost("an answer of another form")
+        return list(answer)
 
     def _lost(self, what: str) -> DoorLost:
         said = self._hider.text(self._said.decode(errors="replace").strip())
@@ -215,9 +228,8 @@ class HermesDoor:
             "owner": reading.owner(self._ref),
             "ids": self._ids,
         }
-        answers = self._worker(call.profile, folder).ask(request, STEP + PER_OP * len(ops))
-        assert isinstance(answers, list)
-        return answers
+        worker = self._worker(call.profile, folder)
+        return worker.results(worker.ask(request, STEP + PER_OP * len(ops)))
 
     def _learn(self, folder: str) -> None:
         """What must not be shown if Hermes prints it."""

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from hermes.lab import VERSIONS, python_of
-from reconciler.testing import conformance
+from reconciler.testing.conformance import CHECKS
+from reconciler.testing.kit import Kit, World, world
 from reconciler_hermes.provider import HermesProvider
 
 pytestmark = pytest.mark.hermes
@@ -82,12 +83,12 @@ class Somebody:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda c: c.__name__)
-def test_hermes(check: Callable[[conformance.World], None], version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_hermes(check: Callable[[World], None], version: str, tmp_path: Path) -> None:
     def make(path: Path) -> Somebody:
         path.mkdir(mode=0o700)
         (path / "config.yaml").write_text("_config_version: 33\nmodel: {default: a/b, provider: openrouter}\n")
         return Somebody(path, version)
 
     door = f"{{python: {python_of(version)}}}"
-    check(conformance.world(conformance.Kit(HermesProvider(), make, door), tmp_path))
+    check(world(Kit(HermesProvider(), make, door), tmp_path))

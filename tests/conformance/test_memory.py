@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.testing import conformance
+from reconciler.testing.conformance import CHECKS
+from reconciler.testing.kit import Kit, World, world
 from reconciler.testing.memory import MemoryHome, MemoryProvider
 from reconciler_specs.address import Kind
 
@@ -39,12 +40,12 @@ class Somebody:
         self.home.things["default", Kind.SETTING] = {"a.token": {"value": {"$hidden": "0" * 32}}}
 
 
-@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda c: c.__name__)
-def test_memory(check: Callable[[conformance.World], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_memory(check: Callable[[World], None], tmp_path: Path) -> None:
     provider = MemoryProvider()
 
     def make(path: Path) -> Somebody:
         path.mkdir()
         return Somebody(path, provider.home(path.resolve()))
 
-    check(conformance.world(conformance.Kit(provider, make), tmp_path))
+    check(world(Kit(provider, make), tmp_path))

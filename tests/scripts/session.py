@@ -1,13 +1,13 @@
 """Sessions: a command line's whole dialogue as a text file, run in a folder of its own and compared as a whole.
 
-    A line or two of what it shows.
-    with: hermes                 (optional: `hermes`, the real one; `fake-hermes`, an install that is files only)
-    == file setup.yaml           (any number)
-    version: 1
-    == session
-    $ reconciler plan
-    what it prints, stderr included
-    [exit 3]                     (where it is not 0)
+A line or two of what it shows.
+with: hermes                 (optional: `hermes`, the real one; `fake-hermes`, an install that is files only)
+== file setup.yaml           (any number)
+version: 1
+== session
+$ reconciler plan
+what it prints, stderr included
+[exit 3]                     (where it is not 0)
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ _PLAIN = (
     (re.compile(r"-[0-9a-f]{16}\b"), "-<digest>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{12}\b|\b[0-9]{12}\b"), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d|Z)?"), "<time>"),
-    (re.compile(r"\(\d+\.\d s\)"), "(<seconds>)"),
+    (re.compile(r"  \(\d+\.\d s\)$", re.MULTILINE), ""),
     (re.compile(r'("seconds": )\d+(\.\d+)?'), r"\1<seconds>"),
     (re.compile(r"\bpid \d+"), "pid <pid>"),
 )

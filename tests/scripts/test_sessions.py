@@ -1,4 +1,4 @@
-"""Every session in this folder says what the program says. `UPDATE_SESSIONS=1 pytest tests/scripts` writes them anew."""
+"""Every session here says what the program says. `UPDATE_SESSIONS=1 pytest tests/scripts` writes them anew."""
 
 from __future__ import annotations
 

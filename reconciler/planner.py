@@ -1,0 +1,331 @@
+"""The planner: three sides in, a home's rows out, in the order in which apply takes them. Pure; no I/O (L8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from reconciler_specs.address import Address, Kind, selects, split_field
+from reconciler_specs.policy import Policy
+from reconciler_specs.resource import Resource
+from reconciler_state.record import HomeState, Owned
+
+from . import contact as contacts
+from .action import Action, Hold, Row
+from .bind import references
+from .contact import Contact
+from .gate import rule
+from .graph import order
+from .guards import limit_deletes, lost_store
+from .match import Triple, match
+from .observe import Observation, Unknown
+from .plan import HomeInputs, HomePlan, Options
+from .provider import Canon, Provider
+from .rows import Rules, row
+from .versions import outside
+
+# Rows after which the thing exists or goes on existing, so that others may stand on it though it is held.
+_STANDING = frozenset({Row.UPDATE, Row.IN_SYNC, Row.UNOWNED, Row.FOREIGN, Row.DELETE, Row.SPENT})
+
+
+def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomePlan:
+    """One home's plan. Raises nothing: what stands against planning is in `failed` or `hold`."""
+    ref, observation = inputs.ref, inputs.observation
+    stored = inputs.state
+    base = HomePlan(
+        ref,
+        inputs.owner,
+        state=stored or HomeState(ref.place.name, ref.harness, ref.path),
+        lineage=stored.lineage if stored else "",
+        serial=stored.serial if stored else 0,
+        intents=tuple(inputs.intents),
+    )
+    if isinstance(observation, Unknown):
+        return replace(base, failed=observation.reason)
+    contact = Contact(base.state)
+    provisioning = False
+    if not observation.exists:
+        if contacts.known(contact.state, inputs.owner) and contact.state.owned(inputs.owner):
+            if "rebuild" not in options.allow:
+                gone = Hold(
+                    "the home is gone: nothing is at its path, and we own things in it",
+                    f"reconciler apply {ref.id} --allow rebuild",
+                )
+                return replace(base, hold=gone, guard="rebuild")
+        elif inputs.first_contact != "provision" and ref.id not in options.provision:
+            return replace(base, hold=Hold("there is no home at its path", f"reconciler provision {ref.id}"))
+        observation, provisioning = provider.blank(ref), True
+    elif ref.id in options.provision:
+        # E48: what is already there is never provisioned over.
+        return replace(base, hold=Hold("there is a home already", f"reconciler adopt {ref.id}"))
+    observation = provider.prepare(inputs.resources, observation)
+    base = replace(base, version=observation.version, observation=observation, resources=inputs.resources)
+
+    contact = _meet(inputs, provider, observation, contact, provisioning)
+    state = contact.state
+    canons = _canons(inputs.resources, provider, observation, state, inputs.owner)
+    actions = _rows(inputs, provider, options, observation, state, canons)
+    actions = provider.review(actions, observation, inputs.resources)
+    head = [a for a in contact.actions if a.row in (Row.PROVISION, Row.ADOPT)]
+    if head:
+        actions = [replace(a, needs=(*a.needs, head[0].address)) for a in actions]
+    actions = [*contact.actions, *actions]
+    actions = [_ruled(a, provider, observation, inputs.policy, canons) for a in actions]
+    actions = limit_deletes(
+        actions, state.owned(inputs.owner), ref.id, inputs.policy.limits.get("deletes"), options.allow
+    )
+    actions = _waiting(actions)
+    chosen, left_out = _chosen(actions, options.targets)
+    if options.unmanaged:
+        chosen += _unmanaged(ref.id, observation, state)
+    hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning)
+    shown = [a for a in chosen if options.in_sync or a.row is not Row.IN_SYNC]
+    return replace(
+        base,
+        actions=tuple(order(shown)),
+        state=state,
+        hold=hold,
+        guard=guard,
+        notes=(*observation.notes, *contact.notes, *_notes(inputs, observation)),
+        unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
+        left_out=left_out,
+        canons=canons,
+    )
+
+
+def _meet(
+    inputs: HomeInputs, provider: Provider, observation: Observation, contact: Contact, provisioning: bool
+) -> Contact:
+    """First contact and what re-keys state, in the order in which each stands on the one before."""
+    home, owner = inputs.ref.id, inputs.owner
+    contact = contacts.renamed(contact, home, owner, inputs.formerly)
+    contact = contacts.moved(contact, home, owner, inputs.moved)
+    contact = contacts.settled(
+        contact,
+        owner,
+        home,
+        inputs.intents,
+        inputs.resources,
+        observation,
+        lambda resource, resolve: provider.canon(resource, observation, resolve),
+    )
+    contact = contacts.released(contact, owner, home, inputs.released)
+    if provisioning:
+        state = replace(contact.state, labels={**contact.state.labels, owner: home})
+        for owned_path, thing in provision_owns(observation, provider).items():
+            state = state.with_owned(owner, owned_path, thing)
+        action = Action(Row.PROVISION, Address(home), reason="there is no home at its path: make one", origin="created")
+        return contact.then(state, action)
+    if not contacts.known(contact.state, owner) and inputs.first_contact == "adopt":
+        return contacts.adopted(contact, owner, home, inputs.resources, observation, provider)
+    return contact
+
+
+def provision_owns(observation: Observation, provider: Provider) -> dict[str, Owned]:
+    """What a home made by us contains, owned as `created` (laws, “provision ends by owning”)."""
+    owned = {}
+    for thing in observation.all():
+        kind = thing.kind
+        address = Address(
+            "-", thing.id if kind is Kind.PROFILE else thing.profile, kind, "" if kind is Kind.PROFILE else thing.id
+        )
+        if not provider.traits[kind].stands(thing.id):
+            owned[address.path] = Owned(thing.id, "created")
+    return owned
+
+
+def _canons(
+    resources: Mapping[Address, Resource],
+    provider: Provider,
+    observation: Observation,
+    state: HomeState,
+    owner: str,
+) -> dict[Address, Canon]:
+    resolve = contacts.resolver(state, owner)
+    return {address: provider.canon(resource, observation, resolve) for address, resource in resources.items()}
+
+
+def _rows(
+    inputs: HomeInputs,
+    provider: Provider,
+    options: Options,
+    observation: Observation,
+    state: HomeState,
+    canons: Mapping[Address, Canon],
+) -> list[Action]:
+    owner, home = inputs.owner, inputs.ref.id
+    owned = state.owned(owner)
+    others = {o: things for o, things in state.owners.items() if o != owner}
+    addresses = {path: Address.parse(f"{home}/{path}") for path in owned}
+    rules = Rules(
+        owner=owner,
+        on_missing=inputs.policy.on_missing or "recreate",
+        traits=provider.traits,
+        observation=observation,
+        others=others,
+        mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
+        restores=_restores(options.restore),
+    )
+    triples = match(home, inputs.resources, owned, others, observation, provider.traits)
+    rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
+    return _renames(rows, triples, canons)
+
+
+def _restores(targets: Sequence[str]) -> Callable[[Address, str], bool]:
+    def restores(address: Address, name: str) -> bool:
+        for target in targets:
+            wanted = split_field(target)[1]
+            if selects(target, address) and (wanted is None or not name or wanted == name):
+                return True
+        return False
+
+    return restores
+
+
+def _ruled(
+    action: Action,
+    provider: Provider,
+    observation: Observation,
+    policy: Policy,
+    canons: Mapping[Address, Canon],
+) -> Action:
+    if action.writes:
+        canon = canons.get(action.address)
+        facts = action.facts | provider.facts(action, canon.fields if canon else {}, observation)
+        action = replace(action, facts=facts)
+    tier, why = rule(action, policy.raise_)
+    return action if (tier, why) == (action.tier, action.rule) else replace(action, tier=tier, rule=why)
+
+
+def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Address, Canon]) -> list[Action]:
+    """E8: a delete and a create of the same content look like a rename; the plan says how to write it down."""
+    bases = {
+        t.address: {n: b.declared for n, b in t.owned.fields.items() if n != "name"}
+        for t, r in zip(triples, rows, strict=True)
+        if r.row is Row.DELETE and t.owned is not None
+    }
+    if not bases:
+        return rows
+    noted = []
+    for action in rows:
+        if action.row is Row.CREATE:
+            fields = {n: v for n, v in canons[action.address].fields.items() if n != "name"}
+            for old, base in bases.items():
+                if base and base == fields and (old.kind, old.profile) == (action.address.kind, action.address.profile):
+                    hint = f"looks like a rename: add `moved: [{{from: {old}, to: {action.address}}}]`"
+                    action = replace(action, notes=(*action.notes, hint))
+        noted.append(action)
+    return noted
+
+
+def _waiting(actions: Sequence[Action]) -> list[Action]:
+    """Holds rows whose needs cannot come to be in this run, and says what they wait for."""
+    actions = _referring(actions)
+    missing = {
+        a.address: a for a in actions if a.hold is not None and a.row not in _STANDING and a.row not in (Row.BLOCKED,)
+    }
+    waiting = list(actions)
+    changed = bool(missing)
+    while changed:
+        changed = False
+        for index, action in enumerate(waiting):
+            if action.hold is not None or not (action.writes or action.records):
+                continue
+            first = next((n for n in action.needs if n in missing), None)
+            if first is None or action.row in (Row.DELETE, Row.FORGET):
+                continue
+            held = replace(action, hold=Hold(f"waits for {first}, which is held", ""))
+            waiting[index] = held
+            if action.row not in _STANDING:
+                missing[action.address] = held
+            changed = True
+    return waiting
+
+
+def _referring(actions: Sequence[Action]) -> list[Action]:
+    """Holds rows that refer to a thing which is neither there nor about to be made (E37)."""
+    coming = {a.address.path for a in actions if a.row in (Row.CREATE, Row.MISSING)}
+    checked = []
+    for action in actions:
+        if action.writes:
+            refs = {ref for change in action.changes if change.writes for ref in references(change.write)}
+            nowhere = sorted(refs - coming)
+            if nowhere:
+                why = f"refers to {', '.join(nowhere)}, which is neither ours nor declared"
+                action = replace(action, hold=Hold(why))
+        checked.append(action)
+    return checked
+
+
+def _chosen(actions: list[Action], targets: Sequence[str]) -> tuple[list[Action], int]:
+    """The rows that the targets take in, with what those need; and how many are left out."""
+    if not targets:
+        return actions, 0
+    by_address = {a.address: a for a in actions}
+    wanted = {a.address for a in actions if any(selects(t, a.address) for t in targets)}
+    queue = list(wanted)
+    while queue:
+        for need in by_address[queue.pop()].needs:
+            other = by_address.get(need)
+            if other is not None and need not in wanted and (other.writes or other.records):
+                wanted.add(need)
+                queue.append(need)
+    chosen = [a for a in actions if a.address in wanted]
+    left = sum(1 for a in actions if a.address not in wanted and a.row is not Row.IN_SYNC)
+    return chosen, left
+
+
+def _unmanaged(home: str, observation: Observation, state: HomeState) -> list[Action]:
+    owned = set()
+    for things in state.owners.values():
+        for path, ours in things.items():
+            address = Address.parse(f"{home}/{path}")
+            owned.add((address.profile, address.kind, ours.id))
+    rows = []
+    for thing in observation.all():
+        profile = thing.id if thing.kind is Kind.PROFILE else thing.profile
+        if (profile, thing.kind, thing.id) not in owned and not (thing.kind is Kind.PROFILE and thing.id == "default"):
+            key = "" if thing.kind is Kind.PROFILE else thing.id
+            rows.append(
+                Action(
+                    Row.UNMANAGED,
+                    Address(home, profile, thing.kind, key),
+                    thing.id,
+                    reason=thing.name or "not declared",
+                )
+            )
+    return rows
+
+
+def _home_hold(
+    inputs: HomeInputs,
+    provider: Provider,
+    options: Options,
+    observation: Observation,
+    contact: Contact,
+    provisioning: bool,
+) -> tuple[Hold | None, str]:
+    """The first thing that holds the whole home, and the guard that lifts it."""
+    home, allow = inputs.ref.id, options.allow
+    if contact.hold:
+        return contact.hold, ""
+    if observation.blocked:
+        return Hold(observation.blocked), ""
+    untested = provider.supported(observation.version) or outside(observation.version, inputs.ref.version_range)
+    if untested and "unknown-version" not in allow:
+        return Hold(untested, f"reconciler apply {home} --allow unknown-version"), "unknown-version"
+    if not provisioning:
+        lost = lost_store(home, contact.state.owned(inputs.owner), observation, provider.traits)
+        if lost and not allow & {"rebuild", "replaced-home"}:
+            return Hold(f"{lost}: the home was lost or replaced", f"reconciler apply {home} --allow rebuild"), "rebuild"
+    if not provisioning and not contacts.known(contact.state, inputs.owner):
+        return Hold("first contact: this setup has not met this home", f"reconciler adopt {home}"), ""
+    return None, ""
+
+
+def _notes(inputs: HomeInputs, observation: Observation) -> Collection[str]:
+    notes = [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
+    before = inputs.state.version if inputs.state else ""
+    if before and observation.version and before != observation.version:
+        notes.append(f"the harness was {before} when we last wrote here, and is {observation.version} now")
+    return notes
