@@ -119,6 +119,7 @@ class Fact(StrEnum):
     NEW_ADDRESS = "sends prompts to a new address"
     NEW_CREDENTIAL = "uses another credential"
     RESTARTS = "restarts the harness"
+    RUNNING = "changes what is running now"
     SECRET_IN_CLEAR = "writes a secret in the clear"
     PERMANENT = "the harness's own, never deleted"  # default profile, default board
 

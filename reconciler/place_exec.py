@@ -1,4 +1,4 @@
-"""A place behind a command prefix (`docker compose exec -T hermes`): nothing of ours has to be installed there."""
+"""A place behind a command prefix (`docker compose exec -T NAME`): nothing of ours has to be installed there."""
 
 from __future__ import annotations
 

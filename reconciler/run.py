@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler_specs.address import Address, Kind
+from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.shape import Class
 from reconciler_state.journal import Done, Intent, Planned
 from reconciler_state.record import Base, HomeState, Owned
@@ -79,7 +80,8 @@ class HomeRun:
                     if writing and door is None and not self._harmed:
                         door = stack.enter_context(self._provider.open(plan.ref, self._guard.fd))
                     yield from self._step(door, step)
-            except ProviderError as error:
+            except ReconcilerError as error:
+                # What was begun is in the journal: the next run looks, and settles it (L11).
                 yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
                 return
             yield from self._last_look()
@@ -196,7 +198,8 @@ class HomeRun:
         try:
             return self._workspace.observe(self._plan.ref, wanted)
         except ProviderError as error:
-            return Observation(things={k: Unknown(str(error)) for k in self._plan.observation.things}, exists=True)
+            unseen = dict.fromkeys(self._plan.observation.things, Unknown(str(error)))
+            return Observation(exists=False, things=unseen, blocked=str(error))
 
     def _find(
         self, action: Action, answer: Answer | None, observation: Observation, intents: Mapping[Address, str]
@@ -228,6 +231,8 @@ class HomeRun:
         owned = self._state.owned(self._plan.owner).get(action.address.path)
         if action.address.kind is Kind.HOME:
             if action.row is Row.PROVISION and not observation.exists:
+                if observation.blocked:
+                    return Verdict(Outcome.UNCERTAIN, observation.blocked, owned=owned)
                 return _missed(answer, lost, owned, ())
             return Verdict(Outcome.APPLIED, owned=owned)
         if action.row in (Row.FORGET, Row.RELEASED):

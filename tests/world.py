@@ -18,6 +18,18 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.load import load_text
 from reconciler_state.local import LocalStore
 
+HEAD = "version: 1\nname: solo\n"
+JOBS = "        jobs:\n          brief: {schedule: {every: 30m}, prompt: Write., deliver: local}\n"
+
+
+def home_text(profile: str = JOBS) -> str:
+    """A `homes:` block with one home, `main`; `profile` is what its default profile declares."""
+    return (
+        "homes:\n  main:\n    harness: hermes\n    path: HOME/main\n    first_contact: adopt\n"
+        f"    profiles:\n      default:\n{profile}"
+    )
+
+
 JOB = {"schedule": {"every": "30m"}, "prompt": "Write the brief.", "deliver": "local"}
 
 

@@ -88,6 +88,8 @@ class Worker:
             self._send(str(len(program)).encode() + b"\n" + program)
             # The lock may be waited for, so that it has the longer time.
             self.hello = self.ask({"module": "boot", "verb": "hello", "lock": lock, "root": ref.path}, HELLO)
+            if not isinstance(self.hello, dict) or "version" not in self.hello:
+                raise self._lost("a greeting of another form")
         except BaseException:
             self.close()
             raise

@@ -21,9 +21,11 @@ _QUIET = frozenset({"follows", "name", "paused"})
 def facts(action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
     """What carrying out `action` would do to the world."""
     address = action.address
+    thing = observation.at(address.profile, address.kind, action.id) if address.kind is Kind.JOB else None
+    running = frozenset({Fact.RUNNING}) if isinstance(thing, Observed) and thing.about.get("running") else frozenset()
     if action.row is Row.DELETE:
         permanent = address.kind is Kind.PROFILE and address.profile in ("", home.DEFAULT)
-        return frozenset({Fact.PERMANENT}) if permanent else frozenset()
+        return running | (frozenset({Fact.PERMANENT}) if permanent else frozenset())
     if action.row not in (Row.CREATE, Row.MISSING, Row.UPDATE):
         return frozenset()
     changed = {c.field for c in action.changes if action.row is not Row.UPDATE or c.row in WRITING_FIELDS} or set(
@@ -33,7 +35,7 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation)
     observed = seen.fields if isinstance(seen, Observed) else {}
     match address.kind:
         case Kind.JOB:
-            return _job(changed, {**observed, **desired}, action)
+            return running | _job(changed, {**observed, **desired}, action)
         case Kind.INFERENCE:
             return _inference(changed, desired, observed)
         case Kind.SETTING:

@@ -159,8 +159,12 @@ class Rig:
 
     def full(self, faults: Sequence[str] = (), **env: str) -> Done:
         """Plans into a file and applies it, deletes included: a pipeline with a review."""
+        return self.cli("apply", "--plan", str(self.plan_file()), "--reviewed", faults=faults, **env)
+
+    def plan_file(self) -> Path:
+        """The file that `plan --out` would write now."""
         planfile.write(self.root / "plan.json", self.plan(), datetime.now(UTC))
-        return self.cli("apply", "--plan", str(self.root / "plan.json"), "--reviewed", faults=faults, **env)
+        return self.root / "plan.json"
 
     # -- in this process ---------------------------------------------------------------------------------------
 

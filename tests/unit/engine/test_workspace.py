@@ -1,0 +1,147 @@
+"""Workspace: what is read for a plan, homes that left the setup, and who may write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reconciler.consent import Consent
+from reconciler.plan import Options
+from reconciler_specs.address import Address
+from reconciler_state.lock import lock_home
+from reconciler_state.store import Physical
+from world import HEAD, World, home_text, outcomes
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.home()
+    world.setup(HEAD + home_text())
+    return world
+
+
+def test_a_home_whose_block_is_gone_is_held_whole(world: World) -> None:
+    world.apply()
+    world.home("other")
+    world.setup(HEAD + home_text().replace("main", "other"))
+    plan = world.plan()
+    left = next(h for h in plan.homes if h.id == "main")
+    assert left.hold is not None
+    assert left.actions == ()
+    assert left.hold.command == "reconciler release main"
+    assert world.home().jobs()
+
+
+def test_a_relabelled_home_is_the_same_home(world: World) -> None:
+    world.apply()
+    world.setup(HEAD + home_text().replace("  main:", "  box:"))
+    assert [(h.id, h.actions, h.hold) for h in world.plan().homes] == [("box", (), None)]
+
+
+def test_two_ids_of_one_physical_home_are_refused(world: World) -> None:
+    (world.root / "link").symlink_to(world.root / "main")
+    world.setup(HEAD + home_text() + home_text().replace("main", "link").replace("homes:\n", ""))
+    failed = [h.failed for h in world.plan().homes]
+    assert failed[0] == ""
+    assert "one physical home" in failed[1]
+
+
+def test_a_home_on_another_machine_is_elsewhere(world: World) -> None:
+    text = HEAD + "places: {far: {host: nowhere.example}}\n" + home_text().replace("path:", "at: far\n    path:")
+    world.setup(text)
+    (home,) = world.plan().homes
+    assert (home.elsewhere, home.failed, home.open) == ("nowhere.example", "", ())
+
+
+def test_a_locked_home_says_who_holds_it(world: World) -> None:
+    physical = Physical("local", "hermes", os.path.realpath(world.root / "main"))
+    space = world.space()
+    space.lock_wait = 0.0
+    plan = space.plan(Options())
+    from reconciler.apply import apply
+
+    with lock_home(Path(physical.path), physical, world.root / "state", command="reconciler apply"):
+        events = list(apply(plan, Consent(yes=True, named=("main",)), space, Options()))
+    assert [str(e.outcome) for e in events] == ["failed"]
+    assert f"pid {os.getpid()}" in events[0].reason
+    assert world.home().writes == 0
+
+
+def test_a_missing_home_is_never_read_as_all_deleted(world: World) -> None:
+    world.apply()
+    world.home().exists = False
+    (home,) = world.plan().homes
+    assert home.hold is not None
+    assert "gone" in home.hold.why
+    assert home.actions == ()
+
+
+def test_a_missing_home_is_made_again_by_name(world: World) -> None:
+    world.apply()
+    world.home().exists = False
+    world.home().things.clear()
+    world.home().__post_init__()
+    options = Options(allow=frozenset({"rebuild"}))
+    done = outcomes(world.apply(options=options))
+    assert set(done.values()) == {"applied"}, done
+    assert [j["name"] for j in world.home().jobs().values()] == ["brief"]
+
+
+def test_provision_of_what_is_there_is_refused(world: World) -> None:
+    (home,) = world.plan(Options(provision=frozenset({"main"}))).homes
+    assert home.hold is not None
+    assert home.hold.command == "reconciler adopt main"
+
+
+def test_provision_owns_what_it_makes(world: World) -> None:
+    world.home().exists = False
+    world.setup(HEAD + home_text().replace("adopt", "provision"))
+    done = outcomes(world.apply())
+    assert set(done.values()) == {"applied"}, done
+    assert world.rows() == {}
+
+
+def test_a_version_pin_holds_the_home(world: World) -> None:
+    world.setup(HEAD + home_text().replace("path:", 'harness_version: ">=2"\n    path:'))
+    (home,) = world.plan().homes
+    assert home.hold is not None
+    assert home.guard == "unknown-version"
+    (home,) = world.plan(Options(allow=frozenset({"unknown-version"}))).homes
+    assert home.hold is None
+
+
+def test_an_upgraded_harness_is_noted(world: World) -> None:
+    """E39."""
+    world.apply()
+    world.home().version = "2.0"
+    (home,) = world.plan(Options(allow=frozenset({"unknown-version"}))).homes
+    assert any("was 1.0 when we last wrote" in note for note in home.notes)
+
+
+def test_a_target_takes_what_it_needs_along(world: World) -> None:
+    world.apply()
+    jobs = (
+        "        jobs:\n"
+        "          brief: {schedule: {every: 30m}, prompt: Write., deliver: local}\n"
+        "          sum: {schedule: {every: 1d}, prompt: x, deliver: local, context_from: [new]}\n"
+        "          new: {schedule: {every: 1d}, prompt: y, deliver: local}\n"
+        "          other: {schedule: {every: 1d}, prompt: z, deliver: local}\n"
+    )
+    world.setup(HEAD + home_text(jobs))
+    rows = world.rows(Options(targets=("main/default/jobs/sum",)))
+    assert set(rows) == {"main/default/jobs/sum", "main/default/jobs/new"}
+
+
+def test_homes_side_by_side(world: World) -> None:
+    text = HEAD + "homes:\n"
+    for name in ("a", "b", "c"):
+        world.home(name)
+        text += home_text().replace("main", name).replace("homes:\n", "")
+    world.setup(text)
+    done = outcomes(world.apply())
+    assert set(done.values()) == {"applied"}
+    assert all(len(world.home(n).jobs()) == 1 for n in ("a", "b", "c"))
+    assert Address.parse("a") in [Address.parse(k) for k in done]
