@@ -298,6 +298,9 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
         origin=origin,
         protect=resource.protect,
     )
+    who = observed.about.get("changed_by") if observed else None
+    if who and any(c.row in (FieldRow.DRIFT, FieldRow.CONFLICT) for c in changes):
+        action = replace(action, notes=(*action.notes, str(who)))
     writes = any(c.writes for c in changes)
     if canon.held and writes:
         return Action(Row.UPDATE, address, harness_id, tuple(changes), canon.held, Hold(canon.held), origin=origin)

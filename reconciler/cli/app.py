@@ -34,6 +34,7 @@ def run(argv: Sequence[str]) -> int:
         print("There is no dry run: that is `reconciler plan`, which only reads.", file=sys.stderr)
         return 1
     try:
+        _extend(next((a for a in argv if not a.startswith("-")), ""))
         result = app(list(argv), standalone_mode=False)
     except typer.Exit as stop:
         return stop.exit_code
@@ -58,6 +59,19 @@ def run(argv: Sequence[str]) -> int:
             print(f"reconciler has a bug: {type(error).__name__}. Run again with RECONCILER_DEBUG=1.", file=sys.stderr)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _extend(command: str) -> None:
+    """Adds a command that a provider brings (entry point group `reconciler.commands`), if one is asked for.
+
+    Only then: the program starts no slower for providers that are not used.
+    """
+    known = {c.name for c in app.registered_commands} | {g.name for g in app.registered_groups}
+    if command and command not in known:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group="reconciler.commands", name=command):
+            entry.load()(app)
 
 
 def _tell(error: ReconcilerError) -> None:

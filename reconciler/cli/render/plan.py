@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from reconciler_specs.resource import Mode
 
 from ...action import Action, FieldChange, FieldRow, Row, Tier
+from ...fields import FOUND
 from ...observe import ABSENT
 from ...plan import HomePlan, Plan
-from .style import Style, safe
+from .style import Style, safe, width
 from .value import is_long, show, text_diff
 
 _SYMBOLS = {
@@ -118,7 +119,8 @@ def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iter
     yield line
     if action.row in (Row.CREATE, Row.MISSING) and action.hold is None:
         for change in action.changes:
-            yield f"      {change.field:<12} {show(change.write, 90)}"
+            if not (change.field == "name" and change.write == action.address.key):  # said by the address
+                yield f"      {change.field:<12} {show(change.write, width() - 40)}"
     elif action.row in (Row.UPDATE, Row.FOLLOW):
         for change in action.changes:
             if verbose or change.row not in (FieldRow.STAMP, FieldRow.RELEASE):
@@ -134,6 +136,8 @@ def _update_word(action: Action) -> str:
     for field_row in (FieldRow.CONFLICT, FieldRow.BLOCKED, FieldRow.DRIFT, FieldRow.RESTORE, FieldRow.SET):
         if field_row in rows:
             return str(field_row)
+    if FieldRow.CLAIM in rows and not any(c.note == FOUND for c in action.changes):
+        return "set"  # nothing is there to be claimed, or only what the harness fills in
     for field_row in (FieldRow.CLAIM, FieldRow.UNSET, FieldRow.RELEASE, FieldRow.STAMP):
         if field_row in rows:
             return str(field_row)
