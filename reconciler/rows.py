@@ -58,6 +58,8 @@ def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
     if owned is None and (stands or isinstance(observed, Observed)):
         if stands:
             return _foreign_fields(triple, canon, rules) or _fields(triple, canon, rules)
+        if isinstance(observed, Observed) and all(triple.desired.mode(n) is Mode.SEED for n in canon.fields):
+            return Action(Row.IN_SYNC, address, observed.id)  # a seed that is there already has done its work
         return _unowned(triple)
     if owned is not None:
         return _gone(triple, canon, rules)

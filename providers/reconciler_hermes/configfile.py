@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import yaml
 
 from reconciler_specs.shape import Json
@@ -9,6 +11,7 @@ from reconciler_specs.shape import Json
 from .worker.record import to_json
 
 LIMIT = 4 << 20  # bytes; a full config with every default is 13 KB
+_VALUES = 1_000_000  # with every alias written out
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -33,6 +36,19 @@ def parse(data: bytes, path: str) -> dict[str, Json]:
         return {}
     if not isinstance(found, dict):
         raise NotReadable(f"{path}:1:1: a {type(found).__name__} where Hermes keeps a mapping")
+    if _size(found, {}) > _VALUES:
+        raise NotReadable(f"{path}: its aliases hold one another, or more than {_VALUES} values")
     plain = to_json(found)
     assert isinstance(plain, dict)
     return plain
+
+
+def _size(value: Any, known: dict[int, int]) -> int:
+    """How many values there are with every alias written out; too many for what holds itself."""
+    if not isinstance(value, (dict, list, tuple, set)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = _VALUES + 1  # while it is open: met again from within
+        items = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(item, known) for item in items)
+    return known[id(value)]

@@ -15,7 +15,11 @@ from faults.rig import CONFIG, FIRST, SECOND, Rig, contents, settled, snapshot, 
 
 pytestmark = pytest.mark.hermes
 
-_ALIAS = "\n".join(["a: &a [x, x, x, x, x, x, x, x, x]", *(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 9)}]" for n in range(9))])  # fmt: skip  # noqa: E501
+_NAMES = "abcdefghij"
+# Each line holds the one before nine times: 3.5 billion values in 500 bytes.
+_ALIASES = "a: &a [x, x, x]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{name}'] * 9)}]\n" for name, after in zip(_NAMES, _NAMES[1:], strict=False)
+)
 
 # What config.yaml holds → whether it can be read.
 BROKEN: dict[str, bytes] = {
@@ -28,7 +32,8 @@ BROKEN: dict[str, bytes] = {
     "bad UTF-8": b"agent: {note: \xff\xfe}\n",
     "20 MB": b"a: b\n" + b"# x\n" * (5 << 20),
     "nested deeply": b"a: " + b"[" * 20_000 + b"]" * 20_000,
-    "duplicate anchors that explode": _ALIAS.encode(),
+    "aliases that explode": _ALIASES.encode(),
+    "an alias that holds itself": b"a: &a [*a]\n",
     "a python object": b"a: !!python/object/apply:os.system [touch /tmp/pwned]\n",
     "an undefined alias": b"a: *nowhere\n",
 }
@@ -62,19 +67,29 @@ JOBS: dict[str, bytes | None] = {
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_config_that_cannot_be_read(rig: Rig, what: str) -> None:
-    """F05: a config.yaml that cannot be read is Unknown, never “everything is missing”: its rows are blocked, jobs
-    and files of the same home too or not, but the home's bytes stay."""
+    """F05: a config.yaml that cannot be read is Unknown, never “everything is missing”: its rows are held with the
+    file's name, it is not written, and no file is lost."""
     (rig.home / "config.yaml").write_bytes(BROKEN[what])
-    rig.setup(SECOND)
+    rig.setup(FIRST.replace("120", "150").replace("nothing", "little"))
     before = contents(rig.home)
-    row = rig.rows()["main/default/settings/agent.max_turns"]
+    [plan] = rig.plan().homes
+    row = {str(a.address): a for a in plan.actions}["main/default/settings/agent.max_turns"]
     assert row.hold is not None and not row.writes, row
     assert "config.yaml" in row.hold.why, row.hold
     rig.apply()
-    assert (rig.home / "config.yaml").read_bytes() == BROKEN[what]
-    assert set(before) <= set(contents(rig.home)), "a file was lost"
-    left = [p.name for p in rig.home.iterdir() if "config" in p.name]
-    assert left == ["config.yaml"]
+    after = contents(rig.home)
+    assert after[str(rig.home / "config.yaml")] == BROKEN[what]
+    assert set(before) == set(after)
+
+
+def test_no_job_is_made_in_a_home_whose_config_cannot_be_read(rig: Rig) -> None:
+    """F05: plan stops for that home. Hermes would run on its defaults, and hold a new job to a model that nobody
+    chose (and leave a `.corrupt` copy in the home)."""
+    (rig.home / "config.yaml").write_bytes(BROKEN["unparsable"])
+    rig.setup(SECOND)
+    before = snapshot(rig.home)
+    rig.apply()
+    assert snapshot(rig.home) == before
 
 
 @pytest.mark.parametrize("what", ["unparsable", "only NUL", "nested deeply"])

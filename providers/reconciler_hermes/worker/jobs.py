@@ -318,12 +318,17 @@ class _Batch:
         self, first: list[dict[str, Any]], texts: dict[int, str], touched: set[str], now: list[dict[str, Any]]
     ) -> None:
         theirs = [(item["id"], texts[id(item)]) for item in first if item["id"] not in touched]
-        left = {item.get("id"): item for item in now if isinstance(item, dict)}
+        left: dict[Any, list[records.Record]] = {}  # two records may have one id
+        for item in now:
+            if isinstance(item, dict):
+                left.setdefault(item.get("id"), []).append(records.intent(item))
         for name, text in theirs:
-            if name not in left:
+            if not left.get(name):
                 raise Harmed(f"the job {name}, which is not ours to change, is gone from jobs.json")
-            if records.intent(left[name]) != records.intent(json.loads(text)):
+            intent = records.intent(json.loads(text))
+            if intent not in left[name]:
                 raise Harmed(f"the job {name}, which is not ours to change, has changed")
+            left[name].remove(intent)
 
     def _same(self, first: list[dict[str, Any]], texts: dict[int, str]) -> bool:
         now = [json.dumps(item, sort_keys=True, default=str) for item in self.records]

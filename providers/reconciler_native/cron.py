@@ -1,0 +1,104 @@
+"""When a cron line runs next in a time zone: five fields, `*` or names or numbers, Vixie's rule for the two days.
+
+Whether a line is one at all is judged by `reconciler_specs.values.cron`; here only the moments are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+YEARS = 8
+"""How far is looked; a line that `values.cron` accepts runs within that time."""
+
+_MONTHS = {n: i for i, n in enumerate(("jan feb mar apr may jun jul aug sep oct nov dec").split(), 1)}
+_DAYS = {n: i for i, n in enumerate(("sun mon tue wed thu fri sat").split())}
+_RANGES = ((0, 59, {}), (0, 23, {}), (1, 31, {}), (1, 12, _MONTHS), (0, 7, _DAYS))
+_PART = re.compile(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
+
+
+class Line:
+    """The sets of minutes, hours, days, months and weekdays that a line names."""
+
+    def __init__(self, text: str) -> None:
+        """Raises ValueError for forms beyond `*`, values, names, ranges, steps and lists (`L`, `#`, `W`)."""
+        self.fields = text.split()
+        if len(self.fields) != 5:
+            raise ValueError(f"{text!r}: a cron line has five fields")
+        parsed = [_values(field, *spec) for field, spec in zip(self.fields, _RANGES, strict=True)]
+        self.minutes, self.hours = sorted(parsed[0]), sorted(parsed[1])
+        self.days, self.months = parsed[2], parsed[3]
+        self.weekdays = {day % 7 for day in parsed[4]}
+
+    def on(self, day: date) -> bool:
+        if day.month not in self.months:
+            return False
+        in_month, in_week = day.day in self.days, (day.isoweekday() % 7) in self.weekdays
+        # Either day will do where both are given; a field that begins with `*` counts as not given.
+        if self.fields[2][0] == "*" or self.fields[4][0] == "*":
+            return in_month and in_week
+        return in_month or in_week
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it runs by the clock's ticking rather than at a time of day: then also in the hour that comes twice."""
+        return self.fields[1][0] == "*" or self.fields[0][0] == "*"
+
+
+def _values(field: str, low: int, high: int, names: dict[str, int]) -> set[int]:
+    def number(word: str) -> int:
+        value = names.get(word[:3].lower()) if not word.isdigit() else int(word)
+        if value is None:
+            raise ValueError(f"{word!r} is no value of a cron line here")
+        return value
+
+    found: set[int] = set()
+    for part in field.split(","):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part!r} is no part of a cron line here")
+        first, last, step = match.groups()
+        start = low if first == "*" else number(first)
+        end = number(last) if last else high if first == "*" or step else start
+        if not low <= start <= end <= high or step == "0":
+            raise ValueError(f"{part!r} is out of range")
+        found.update(range(start, end + 1, int(step or 1)))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def line(text: str) -> Line:
+    return Line(text)
+
+
+def after(text: str, moment: datetime, zone: str) -> datetime | None:
+    """The first run strictly after `moment` (aware), in UTC; None if there is none within YEARS.
+
+    In the hour that a zone skips, a run happens when the clock has moved on; in the hour that comes twice, once,
+    unless the line runs every so often.
+    """
+    found, tz = line(text), ZoneInfo(zone)
+    # A run of a skipped hour shows a later wall clock than its own: begin a day early.
+    day = moment.astimezone(tz).date() - timedelta(days=1)
+    for _ in range(366 * YEARS + 2):
+        if found.on(day):
+            runs = sorted(run for run in _runs(found, day, tz) if run > moment)
+            if runs:
+                return runs[0]
+        day += timedelta(days=1)
+    return None
+
+
+def _runs(found: Line, day: date, tz: ZoneInfo) -> Iterator[datetime]:
+    for hour in found.hours:
+        for minute in found.minutes:
+            wall = datetime(day.year, day.month, day.day, hour, minute, tzinfo=tz)
+            first = wall.astimezone(UTC)
+            yield first
+            if found.repeats:
+                second = wall.replace(fold=1).astimezone(UTC)
+                if second > first:
+                    yield second

@@ -1,0 +1,94 @@
+"""The profile's `.env`: names for everybody, values only to hide them and to move a pasted secret in."""
+
+from __future__ import annotations
+
+import re
+
+from reconciler_specs.secrets import looks_secret, secret_key
+
+from .errors import LoadFailed, Refused
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN = re.compile(r"[-+\d.,:\s]*|/[\w./-]*|[a-z]+(?:[-_ ][a-z]+)*|https?://[\w.:/-]*", re.IGNORECASE)
+_OPEN = ("_USERS", "_CHANNEL", "_ROOM", "_HOST", "_PORT", "_PATH", "_DIR", "_MODE", "_MODEL", "_NAME", "_TIMEZONE")
+
+
+class EnvFile:
+    """`KEY=value` lines; quotes around a value are stripped, `#` lines ignored, the last of two equal keys counts."""
+
+    def __init__(self, data: bytes | None, path: str) -> None:
+        """Raises LoadFailed naming the file."""
+        self.path = path
+        self.original = data
+        self.changed = False
+        try:
+            self._lines = (data or b"").decode("utf-8").splitlines(keepends=True)
+        except UnicodeDecodeError as error:
+            raise LoadFailed(path, f"not UTF-8 at byte {error.start}") from error
+
+    def values(self) -> dict[str, str]:
+        """Never to be shown or stored."""
+        found = {}
+        for line in self._lines:
+            entry = _entry(line)
+            if entry:
+                found[entry[0]] = entry[1]
+        return found
+
+    def names(self) -> list[str]:
+        """The names that have a value."""
+        return [name for name, value in self.values().items() if value]
+
+    def secrets(self) -> list[str]:
+        """Values that must never be seen anywhere."""
+        return [value for name, value in self.values().items() if _is_secret(name, value)]
+
+    def set(self, name: str, value: str) -> None:
+        """Raises Refused for what such a file cannot hold. The value is not repeated."""
+        if not _NAME.fullmatch(name):
+            raise Refused(f"{name}: not a name for .env (letters, digits and _)")
+        if "\n" in value or "\r" in value or "\0" in value:
+            raise Refused(f"{name}: a value of several lines cannot be kept in .env")
+        if self.values().get(name) == value:
+            return
+        shown = f'"{value}"' if value != value.strip() or value[:1] in "\"'" and value else value
+        line = f"{name}={shown}\n"
+        self.changed = True
+        for index in reversed(range(len(self._lines))):
+            entry = _entry(self._lines[index])
+            if entry and entry[0] == name:
+                self._lines[index] = line
+                return
+        if self._lines and not self._lines[-1].endswith(("\n", "\r")):
+            self._lines[-1] += "\n"
+        self._lines.append(line)
+
+    def remove(self, name: str) -> None:
+        kept = [line for line in self._lines if (_entry(line) or ("",))[0] != name]
+        if len(kept) != len(self._lines):
+            self._lines, self.changed = kept, True
+
+    def encode(self, now: str) -> bytes:
+        """The file's bytes; lines that did not change are as they were."""
+        del now  # such a file bears no stamp
+        if not self.changed and self.original is not None:
+            return self.original
+        return "".join(self._lines).encode()
+
+
+def _entry(line: str) -> tuple[str, str] | None:
+    text = line.lstrip("\ufeff").strip()
+    if text.startswith("#") or "=" not in text:
+        return None
+    name, _, value = text.removeprefix("export ").partition("=")
+    value = value.strip()
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    return name.strip(), value
+
+
+def _is_secret(name: str, value: str) -> bool:
+    # A chat id or a path must stay readable where a job or a setting names it too.
+    if secret_key(name) or looks_secret(value):
+        return True
+    return not name.endswith(_OPEN) and not _PLAIN.fullmatch(value)
