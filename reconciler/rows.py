@@ -50,10 +50,10 @@ def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
     if canon.refused:
         why = "; ".join(f"{name}: {reason}" if name else reason for name, reason in canon.refused.items())
         return Action(Row.REFUSED, address, reason=why, hold=Hold(why))
-    if owned is not None and isinstance(observed, Observed):
-        if _reused(owned, observed):
-            why = f"id {owned.id} is now another object"
-            return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, observed, why))
+    if owned is not None and isinstance(observed, Observed) and not traits.by_place and _reused(owned, observed):
+        why = f"id {owned.id} is now another object"
+        return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, observed, why))
+    if owned is not None and (stands or isinstance(observed, Observed)):
         return _fields(triple, canon, rules)
     if owned is None and (stands or isinstance(observed, Observed)):
         if stands:

@@ -14,9 +14,12 @@ from zoneinfo import ZoneInfo
 YEARS = 8
 """How far is looked; a line that `values.cron` accepts runs within that time."""
 
-_MONTHS = {n: i for i, n in enumerate(("jan feb mar apr may jun jul aug sep oct nov dec").split(), 1)}
-_DAYS = {n: i for i, n in enumerate(("sun mon tue wed thu fri sat").split())}
-_RANGES = ((0, 59, {}), (0, 23, {}), (1, 31, {}), (1, 12, _MONTHS), (0, 7, _DAYS))
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_DAYS = {name: number for number, name in enumerate(_DAY_NAMES)}
+_NONE: dict[str, int] = {}
+_RANGES = ((0, 59, _NONE), (0, 23, _NONE), (1, 31, _NONE), (1, 12, _MONTHS), (0, 7, _DAYS))
 _PART = re.compile(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
 
 
@@ -44,7 +47,7 @@ class Line:
 
     @property
     def repeats(self) -> bool:
-        """Whether it runs by the clock's ticking rather than at a time of day: then also in the hour that comes twice."""
+        """Whether it runs every so often rather than at a time of day: then also in the hour that comes twice."""
         return self.fields[1][0] == "*" or self.fields[0][0] == "*"
 
 

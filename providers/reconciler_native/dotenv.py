@@ -51,7 +51,7 @@ class EnvFile:
             raise Refused(f"{name}: a value of several lines cannot be kept in .env")
         if self.values().get(name) == value:
             return
-        shown = f'"{value}"' if value != value.strip() or value[:1] in "\"'" and value else value
+        shown = f'"{value}"' if value != value.strip() or (value and value[0] in "\"'") else value
         line = f"{name}={shown}\n"
         self.changed = True
         for index in reversed(range(len(self._lines))):
@@ -67,6 +67,13 @@ class EnvFile:
         kept = [line for line in self._lines if (_entry(line) or ("",))[0] != name]
         if len(kept) != len(self._lines):
             self._lines, self.changed = kept, True
+
+    def snapshot(self) -> tuple[list[str], bool]:
+        """What `restore` takes back to."""
+        return list(self._lines), self.changed
+
+    def restore(self, snapshot: tuple[list[str], bool]) -> None:
+        self._lines, self.changed = list(snapshot[0]), snapshot[1]
 
     def encode(self, now: str) -> bytes:
         """The file's bytes; lines that did not change are as they were."""

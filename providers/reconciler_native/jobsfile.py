@@ -56,7 +56,7 @@ class JobsFile:
         scanner = jsontext.Scanner(text)
         try:
             if scanner.space() == "[":
-                raise LoadFailed(self.path, "a bare list; Hermes's form is {\"jobs\": [...]}: wrap it")
+                raise LoadFailed(self.path, 'a bare list; Hermes\'s form is {"jobs": [...]}: wrap it')
             found = self._scan(scanner, text)
             scanner.end()
         except json.JSONDecodeError as error:
@@ -71,7 +71,7 @@ class JobsFile:
     def _scan(self, scanner: jsontext.Scanner, text: str) -> bool:
         jobs: tuple[int, int] | None = None
         stamp: jsontext.Span | None = None
-        for key in scanner.keys():
+        for key in scanner.names():
             if key.value != "jobs":
                 value = scanner.value()
                 stamp = value if key.value == "updated_at" else stamp
@@ -95,7 +95,7 @@ class JobsFile:
             return False
         self._head, self._tail = text[: jobs[0]], text[jobs[1] :]
         self._stamp = None
-        if stamp is not None and isinstance(stamp.value, str):
+        if stamp is not None and isinstance(stamp.value, str | None):
             where, off = ("head", 0) if stamp.start < jobs[0] else ("tail", jobs[1])
             self._stamp = (where, stamp.start - off, stamp.end - off)
         return True

@@ -58,7 +58,7 @@ class Scanner:
             self.at += 1
         self.take("]")
 
-    def keys(self) -> Iterator[Span]:
+    def names(self) -> Iterator[Span]:
         """An object's keys; who iterates takes each value before the next step."""
         self.take("{")
         if self.space() == "}":

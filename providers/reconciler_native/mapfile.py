@@ -24,7 +24,7 @@ class MapFile:
         try:
             text, _ = jsontext.decode_bytes(data, path)
             scanner = jsontext.Scanner(text)
-            for key in scanner.keys():
+            for key in scanner.names():
                 value = scanner.value()
                 if key.value in self._entries:
                     raise LoadFailed(path, f"{key.value!r} stands there twice")

@@ -154,8 +154,9 @@ def next_run(schedule: Any, now: datetime, zone: str) -> datetime | None:
             return moment if moment is not None and moment > now else None
         case "interval":
             minutes = schedule.get("minutes")
-            whole = isinstance(minutes, int) and not isinstance(minutes, bool) and 1 <= minutes <= LONGEST
-            return now + timedelta(minutes=minutes) if whole else None
+            if not isinstance(minutes, int) or isinstance(minutes, bool) or not 1 <= minutes <= LONGEST:
+                return None
+            return now + timedelta(minutes=minutes)
         case "cron":
             try:
                 return cron.after(str(schedule.get("expr")), now, str(schedule.get("tz") or zone or "UTC"))

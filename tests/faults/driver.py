@@ -3,7 +3,7 @@
     python driver.py POINT:N:WHAT … -- ARGS
 
 POINT is a call such as `journal.begin`, with `>` before it for “on entry” and `<` for “on return”; N is which call of
-it; WHAT is `kill`, `int`, `term`, `wait` (on the pipe $FAULT_GO), or `fail` (an OSError from the disk). $FAULT_WAIT is
+it; WHAT is `kill`, `int`, `term`, `wait` (on the pipe $FAULT_GO), or `fail` (what a full disk is to the engine). $FAULT_WAIT is
 how long it waits for a lock.
 """
 
@@ -20,6 +20,7 @@ from typing import Any
 from reconciler.cli import main
 from reconciler.workspace import Workspace
 from reconciler_hermes.door import HermesDoor
+from reconciler_state.errors import StateError
 from reconciler_state.files import Files
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
@@ -46,7 +47,7 @@ def _do(what: str) -> None:
         case "wait":
             Path(os.environ["FAULT_GO"]).read_text()
         case "fail":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise StateError(f"/state: {os.strerror(errno.ENOSPC)}")
         case _:
             raise ValueError(what)
 

@@ -230,11 +230,11 @@ class Rig:
         edit(data["jobs"])
         path.write_text(json.dumps(data))
 
-    def owned(self) -> dict[str, str]:
-        """Address path → harness id of what state says is ours."""
+    def owned(self) -> set[str]:
+        """The harness ids of what state says is ours, in whichever home."""
         store = LocalStore(self.state)
         states = [store.read(p) for p in store.list()]
-        return {path: t.id for s in states if s for path, t in s.owned("solo").items()}
+        return {t.id for s in states if s for t in s.owned("solo").values()}
 
     def hermes(self, code: str, *args: str) -> Any:
         """The JSON that `code` prints under Hermes's own interpreter for this home."""
@@ -272,7 +272,7 @@ def settled(rig: Rig) -> None:
         assert not home.failed and not home.hold and not home.actions, (home.failed, home.hold, home.actions)
     names = [j["name"] for j in rig.jobs()]
     assert len(names) == len(set(names)), names
-    ids = set(rig.owned().values())
+    ids = rig.owned()
     orphans = [j["name"] for j in rig.jobs() if "x_reconciler" in j and j["id"] not in ids]
     assert not orphans
     left = [str(p) for p in rig.home.rglob("*") if p.name.startswith(".reconciler_") and p.suffix == ".tmp"]

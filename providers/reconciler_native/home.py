@@ -1,0 +1,128 @@
+"""A native home on this machine: its write lock, and the one way in which its folder is loaded and saved."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from . import lease
+from .disk import FILE, Disk
+from .errors import HomeHeld, LoadFailed
+from .folder import MARKS, DiskSource, Folder
+
+WAIT = 10.0
+"""Seconds that a writer waits for another one."""
+_POLL = 0.005
+LOCK = ".orchestrator.write"
+_STAMP = b"_config_version: 33\n"
+"""What Hermes 0.19 writes into a new home; without it an update of Hermes would rewrite the file."""
+_EMPTY_JOBS = b'{\n  "jobs": [],\n  "updated_at": null\n}'
+
+
+class Home:
+    """`serving` is the lease of the daemon that this process is, None for a cold writer."""
+
+    def __init__(
+        self, root: Path, disk: Disk | None = None, *, serving: lease.Held | None = None, wait: float = WAIT
+    ) -> None:
+        self.root = root
+        self.disk = disk or Disk()
+        self.serving = serving
+        self.wait = wait
+
+    def load(self) -> Folder:
+        """The folder as it stands, for reading: nothing is written, no lock is taken."""
+        return Folder(self.root, DiskSource(self.disk))
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Folder]:
+        """The folder under the write lock, pasted secrets taken in. The caller saves.
+
+        Raises HomeHeld: another writer for too long, a daemon's lease, or an acquisition guard; LoadFailed for what
+        is no home, or one that is not in proper form.
+        """
+        with self.locked():
+            if self.serving is None:
+                lease.check_cold(self.root)
+            folder = self.load()
+            folder.check()
+            folder.take_in_secrets()
+            with contextlib.ExitStack() as stack:
+                for profile in folder.profiles.values():
+                    stack.enter_context(self._hermes_lock(profile.folder / "cron" / ".jobs.lock"))
+                yield folder
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """The one lock of every writer. Raises HomeHeld, LoadFailed."""
+        if not is_home(self.root):
+            raise LoadFailed(str(self.root), "not a home; `reconciler native init --root DIR` makes one")
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._flock(self.root / LOCK, flags):
+            yield
+
+    @contextlib.contextmanager
+    def _hermes_lock(self, path: Path) -> Iterator[None]:
+        """Hermes's own lock of a job store, where a Hermes has been here and left one."""
+        if not path.exists():
+            yield
+            return
+        with self._flock(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC):
+            yield
+
+    @contextlib.contextmanager
+    def _flock(self, path: Path, flags: int) -> Iterator[None]:
+        try:
+            fd = os.open(path, flags, FILE)
+        except OSError as error:
+            raise HomeHeld(f"{path}: {error.strerror or error}") from error
+        try:
+            if not _within(self.wait, lambda: _try_lock(fd)):
+                raise HomeHeld(f"{self.root}: another process has written for {self.wait:.0f} s ({path.name} is held)")
+            yield
+        finally:
+            os.close(fd)
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _within(seconds: float, done: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL)
+    return True
+
+
+def is_home(root: Path) -> bool:
+    """Whether a folder is one: some file of a home is in it."""
+    return root.is_dir() and any((root / mark).exists() for mark in MARKS)
+
+
+def init(root: Path, disk: Disk | None = None) -> bool:
+    """Makes an empty home, 0700; False iff one is there already. Raises LoadFailed for another folder with content,
+    WriteFailed."""
+    disk = disk or Disk()
+    if is_home(root):
+        return False
+    if root.exists() and not root.is_dir():
+        raise LoadFailed(str(root), "not a folder")
+    there = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+    if there:
+        raise LoadFailed(str(root), f"not empty, and not a home: it holds {there[0]}")
+    disk.write(root / "cron" / "jobs.json", _EMPTY_JOBS)
+    root.chmod(0o700)
+    # Last, since it is what makes the folder a home.
+    disk.write(root / "config.yaml", _STAMP)
+    return True

@@ -1,0 +1,262 @@
+"""The verbs on config.yaml: settings by dotted path, inference, channels and routes. Only their own paths change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import models, worker
+from .context import Args, Context, Result, Verb, closed, flag, maybe_text, reference, text, verb
+from .errors import LoadFailed, Refused
+from .pasted import is_pasted
+
+INFERENCE = ("model", "fallback_providers", "fallback_model", "auxiliary", "provider", "base_url", "api_base")
+"""Top-level keys that stand for the models."""
+_SEGMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
+_PLATFORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_MATCH = ("platform", "guild_id", "chat_id", "thread_id")
+_ROUTE_KEYS = ("name", *_MATCH, "profile")
+
+
+def split(key: str) -> tuple[str, ...]:
+    """`providers."my.host".base_url` as its three segments. Raises ValueError."""
+    segments: list[str] = []
+    at = 0
+    while match := _SEGMENT.match(key, at):
+        segments.append(re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else match[2])
+        at = match.end()
+        if at == len(key):
+            return tuple(segments)
+        if key[at] != ".":
+            break
+        at += 1
+    raise ValueError(f"{key}: not a dotted path (a segment with a dot stands in double quotes)")
+
+
+def join(segments: Sequence[str]) -> str:
+    """The dotted path of some segments."""
+    quoted = (s if s and not re.search(r'[."\\]', s) else '"' + re.sub(r'(["\\])', r"\\\1", s) + '"' for s in segments)
+    return ".".join(quoted)
+
+
+def owned(path: Sequence[str]) -> str:
+    """Why a path is no plain setting, "" if it is one."""
+    if path[0] in INFERENCE:
+        return f"{path[0]} belongs to inference: declare it there"
+    if path[0] == "_config_version":
+        return "_config_version is Hermes's own mark; it is set when a home is made"
+    return ""
+
+
+def _path(args: Args, op: str) -> tuple[str, ...]:
+    try:
+        path = split(text(args, "path", op))
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    why = owned(path)
+    if why:
+        raise Refused(f"{op}: {why}")
+    return path
+
+
+def _set(ctx: Context, args: Args) -> Result:
+    path = _path(args, "settings.set")
+    if "value" not in args:
+        raise Refused("settings.set: value is required")
+    _refuse_pasted(path[-1], args["value"])
+    _still(ctx, path)
+    _differences(ctx, path, args["value"])
+    _own_block(ctx)
+    return {"ran": f"set {join(path)} in profile {ctx.profile.name}", "path": join(path)}
+
+
+def _unset(ctx: Context, args: Args) -> Result:
+    path = _path(args, "settings.unset")
+    _still(ctx, path)
+    if not ctx.profile.config.unset(path):
+        raise Refused(f"settings.unset: {join(path)} is not set in profile {ctx.profile.name}")
+    _own_block(ctx)
+    return {"ran": f"took {join(path)} out of profile {ctx.profile.name}", "path": join(path)}
+
+
+def _still(ctx: Context, path: tuple[str, ...]) -> None:
+    ctx.still(join(path), ctx.profile.config.get(path), ctx.folder.seen(ctx.profile.name, path))
+
+
+def _own_block(ctx: Context) -> None:
+    try:
+        worker.check(ctx.profile.config.raw, "config.yaml")
+    except LoadFailed as error:
+        raise Refused(str(error)) from error
+
+
+def _refuse_pasted(key: str, value: Any) -> None:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _refuse_pasted(str(name), item)
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_pasted(key, item)
+    elif is_pasted(key, value):
+        raise Refused(f"{key}: a secret is only named here: put it into .env and write ${{NAME}}")
+
+
+def _differences(ctx: Context, path: tuple[str, ...], new: Any) -> None:
+    """Only what differs is written, so that comments beside it stay."""
+    old = ctx.profile.config.get(path)
+    if isinstance(old, dict) and isinstance(new, dict) and new and old and "$native" not in old:
+        for key in [key for key in old if key not in new]:
+            ctx.profile.config.unset((*path, key))
+        for key, value in new.items():
+            _differences(ctx, (*path, key), value)
+        return
+    ctx.profile.config.set(path, new)
+
+
+def _inference(ctx: Context, args: Args) -> Result:
+    if not args:
+        raise Refused("inference.set changes nothing; name at least one of default, fallbacks, auxiliary")
+    config = ctx.profile.config
+    now = {key: config.raw[key] for key in INFERENCE if key in config.raw}
+    before = ctx.folder.seen(ctx.profile.name, ())
+    seen = {key: before[key] for key in INFERENCE if key in before} if isinstance(before, dict) else now
+    ctx.still(f"the inference of profile {ctx.profile.name}", now, seen)
+    if "default" in args:
+        _model(ctx, ("model",), "default", args["default"])
+        for key in ("provider", "base_url", "api_base"):
+            config.unset((key,))
+    if "fallbacks" in args:
+        config.unset(("fallback_model",))
+        chain = args["fallbacks"]
+        if chain is not None and not isinstance(chain, list):
+            raise Refused("inference.set: fallbacks is a list of models")
+        if chain:
+            entries = [models.entry_of(_checked(ctx, model, "fallbacks"), "model") for model in chain]
+            config.set(("fallback_providers",), entries)
+        else:
+            config.unset(("fallback_providers",))
+    if "auxiliary" in args:
+        tasks = args["auxiliary"] or {}
+        if not isinstance(tasks, dict):
+            raise Refused("inference.set: auxiliary is a mapping of task to model")
+        standing = config.get(("auxiliary",))
+        for task in sorted({*tasks, *(standing if isinstance(standing, dict) else ())}):
+            if task in tasks or models.from_entry(config.get(("auxiliary", task))) is not None:
+                _model(ctx, ("auxiliary", task), "model", tasks.get(task))
+    return {
+        "ran": f"set the inference of profile {ctx.profile.name} ({', '.join(sorted(args))})",
+        "inference": {key: config.raw[key] for key in INFERENCE if key in config.raw},
+    }
+
+
+def _model(ctx: Context, path: tuple[str, ...], word: str, model: Any) -> None:
+    """A model's keys below `path`, those of an older one taken away; what else stands there stays."""
+    config = ctx.profile.config
+    entry = models.entry_of(_checked(ctx, model, path[-1]), word) if model is not None else {}
+    standing = config.get(path)
+    if entry and not isinstance(standing, dict):
+        config.set(path, entry)
+        return
+    if isinstance(standing, str):
+        config.unset(path)
+        return
+    for key, value in entry.items():
+        config.set((*path, key), value)
+    for key in models.left_over(entry):
+        config.unset((*path, key))
+
+
+def _checked(ctx: Context, model: Any, what: str) -> Mapping[str, Any]:
+    found = closed(model, models.KEYS, what)
+    for key in ("provider", "model"):
+        if not isinstance(found.get(key), str) or not found[key].strip():
+            raise Refused(f"{what}.{key} is required, a text")
+    if found.get("key") is not None:
+        reference(found["key"], f"{what}.key", ctx.profile)
+    return found
+
+
+def _channel(ctx: Context, args: Args) -> Result:
+    platform = _platform(args, "channels.set")
+    config, base = ctx.profile.config, ("platforms", platform)
+    ctx.still(f"channel {platform}", config.get(base), ctx.folder.seen(ctx.profile.name, base))
+    extra = args.get("extra") or {}
+    credentials = args.get("credentials") or {}
+    if not isinstance(extra, dict) or not isinstance(credentials, dict):
+        raise Refused("channels.set: extra and credentials are mappings")
+    _refuse_pasted("extra", extra)
+    named = {key: reference(value, f"credentials.{key}", ctx.profile) for key, value in credentials.items()}
+    enabled = flag(args, "enabled")
+    if enabled is not None:
+        config.set((*base, "enabled"), enabled)
+    elif config.get(base) is None:
+        config.set((*base, "enabled"), True)
+    for key, value in extra.items():
+        if value is None:
+            config.unset((*base, "extra", key))
+        else:
+            config.set((*base, "extra", key), value)
+    for key, value in named.items():
+        # A reference is a credential only at the block's top level or under `extra:`.
+        config.set((*base, key) if key == "token" else (*base, "extra", key), value)
+    return {
+        "ran": f"set channel {platform} in profile {ctx.profile.name}",
+        "platform": platform,
+        "channel": config.get(base),
+    }
+
+
+def _platform(args: Args, op: str) -> str:
+    platform = text(args, "platform", op)
+    if not _PLATFORM.fullmatch(platform):
+        raise Refused(f"{op}: {platform!r} is not the name of a platform")
+    return platform
+
+
+def _no_channel(ctx: Context, args: Args) -> Result:
+    platform = _platform(args, "channels.unset")
+    base = ("platforms", platform)
+    ctx.still(f"channel {platform}", ctx.profile.config.get(base), ctx.folder.seen(ctx.profile.name, base))
+    if not ctx.profile.config.unset(base):
+        raise Refused(f"channels.unset: profile {ctx.profile.name} has no channel {platform}")
+    return {"ran": f"took channel {platform} out of profile {ctx.profile.name}", "platform": platform, "deleted": True}
+
+
+def _routes(ctx: Context, args: Args) -> Result:
+    listed = args.get("routes")
+    if not isinstance(listed, list):
+        raise Refused("routes.set: routes is the whole list, in order ([] for none)")
+    routes = [_route(ctx, item, index) for index, item in enumerate(listed)]
+    config, path = ctx.profile.config, ("gateway", "profile_routes")
+    ctx.still("the routes", config.get(path), ctx.folder.seen(ctx.profile.name, path))
+    if routes:
+        config.set(path, routes)
+    else:
+        config.unset(path)
+    return {"ran": f"set {len(routes)} routes in profile {ctx.profile.name}", "routes": routes}
+
+
+def _route(ctx: Context, item: Any, index: int) -> dict[str, Any]:
+    what = f"routes[{index}]"
+    route = closed(item, ("name", "match", "profile"), what)
+    match = closed(route.get("match"), _MATCH, f"{what}.match")
+    if not match.get("platform"):
+        raise Refused(f"{what}.match.platform is required")
+    profile = route.get("profile")
+    if profile not in ctx.folder.profiles:
+        known = ", ".join(sorted(ctx.folder.profiles))
+        raise Refused(f"{what}: there is no profile {profile}; this home holds: {known}")
+    values = {"name": maybe_text(route, "name"), "profile": profile}
+    values |= {key: None if match.get(key) in (None, "") else str(match[key]) for key in _MATCH}
+    return {key: values[key] for key in _ROUTE_KEYS if values[key] is not None}
+
+
+VERBS: dict[str, Verb] = {
+    "settings.set": verb(_set, "path", "value"),
+    "settings.unset": verb(_unset, "path"),
+    "inference.set": verb(_inference, "default", "fallbacks", "auxiliary"),
+    "channels.set": verb(_channel, "platform", "enabled", "extra", "credentials"),
+    "channels.unset": verb(_no_channel, "platform"),
+    "routes.set": verb(_routes, "routes"),
+}
