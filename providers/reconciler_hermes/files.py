@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.observe import Observed, Things, Unknown
-from reconciler.place import Place, Stat
+from reconciler.place import Place
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -64,12 +64,12 @@ def read(
 def _read(place: Place, profile: home.Profile, path: str, owner: str) -> Observed | None:
     whole = posixpath.join(profile.folder, path)
     stat = home.lstat(place, whole)
+    folder = posixpath.dirname(whole)
+    # Also where the file is not there yet: making it would write through the link.
+    if not isinstance(stat, Unknown) and place.resolve(folder) != folder:
+        stat = Unknown(f"{whole}: its folder is reached through a link")
     if stat is None:
         return None
-    if isinstance(stat, Stat):
-        folder = posixpath.dirname(whole)
-        if place.resolve(folder) != folder:
-            stat = Unknown(f"{whole}: its folder is reached through a link")
     data = stat if isinstance(stat, Unknown) else home.text(place, whole, home.TEXT_LIMIT)
     if data is None:
         return None

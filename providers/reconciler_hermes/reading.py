@@ -139,7 +139,7 @@ class _Reading:
 
     def _profile(self, profile: home.Profile) -> None:
         name, wanted, everything = profile.name, self.wanted, self.wanted.everything
-        store = jobs.read(self.place, profile, self.hermes.version, inference.current(profile))
+        store = self._jobs(profile)
         self.things[name, Kind.JOB] = store.things
         self.stores[name, Kind.JOB] = store.store
         self.ended[name, Kind.JOB] = store.ended
@@ -152,6 +152,16 @@ class _Reading:
             self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref), self.soul
         )
         self.facts["profiles"][name] = self._facts(profile)
+
+    def _jobs(self, profile: home.Profile) -> jobs.JobStore:
+        """The profile's jobs, unless their folder is a link that leads out of the profile: who follows it writes
+        somebody else's files (L17)."""
+        folder = posixpath.join(profile.folder, "cron")
+        found = home.lstat(self.place, folder)
+        if isinstance(found, Stat) and found.kind == "link" and not found.target.startswith(f"{profile.folder}/"):
+            why = Unknown(f"{folder}: a link to {found.target}; links out of the home are not followed")
+            return jobs.JobStore(why, Store.IMPROPER)
+        return jobs.read(self.place, profile, self.hermes.version, inference.current(profile))
 
     def _absent(self, name: str, hidden: Hider) -> None:
         """A profile that is only declared: nothing is there, and inference will be as Hermes makes it."""

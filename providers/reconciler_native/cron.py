@@ -40,8 +40,8 @@ class Line:
         if day.month not in self.months:
             return False
         in_month, in_week = day.day in self.days, (day.isoweekday() % 7) in self.weekdays
-        # Either day will do where both are given; a field that begins with `*` counts as not given.
-        if self.fields[2][0] == "*" or self.fields[4][0] == "*":
+        # Either day will do where both are given, as Hermes's library and the orchestrator have it.
+        if self.fields[2] == "*" or self.fields[4] == "*":
             return in_month and in_week
         return in_month or in_week
 
@@ -80,12 +80,11 @@ def line(text: str) -> Line:
 def after(text: str, moment: datetime, zone: str) -> datetime | None:
     """The first run strictly after `moment` (aware), in UTC; None if there is none within YEARS.
 
-    In the hour that a zone skips, a run happens when the clock has moved on; in the hour that comes twice, once,
-    unless the line runs every so often.
+    As Debian's cron: a time of day in the hour that a zone skips runs when the clock has moved on, one in the hour that
+    comes twice runs once; a line that runs every so often goes by the clock's ticking.
     """
     found, tz = line(text), ZoneInfo(zone)
-    # A run of a skipped hour shows a later wall clock than its own: begin a day early.
-    day = moment.astimezone(tz).date() - timedelta(days=1)
+    day = moment.astimezone(tz).date()
     for _ in range(366 * YEARS + 2):
         if found.on(day):
             runs = sorted(run for run in _runs(found, day, tz) if run > moment)
@@ -99,9 +98,21 @@ def _runs(found: Line, day: date, tz: ZoneInfo) -> Iterator[datetime]:
     for hour in found.hours:
         for minute in found.minutes:
             wall = datetime(day.year, day.month, day.day, hour, minute, tzinfo=tz)
-            first = wall.astimezone(UTC)
+            first, second = wall.astimezone(UTC), wall.replace(fold=1).astimezone(UTC)
+            if first > second:  # the clock never shows this time
+                if not found.repeats:
+                    yield _moved_on(second, first, tz)
+                continue
             yield first
-            if found.repeats:
-                second = wall.replace(fold=1).astimezone(UTC)
-                if second > first:
-                    yield second
+            if found.repeats and second > first:
+                yield second
+
+
+def _moved_on(low: datetime, high: datetime, tz: ZoneInfo) -> datetime:
+    """The moment between two at which the zone's offset changes."""
+    offset = low.astimezone(tz).utcoffset()
+    while high - low > timedelta(minutes=1):
+        middle = low + (high - low) // 2
+        middle = middle.replace(second=0, microsecond=0)
+        low, high = (middle, high) if middle.astimezone(tz).utcoffset() == offset else (low, middle)
+    return high

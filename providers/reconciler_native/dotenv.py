@@ -47,7 +47,7 @@ class EnvFile:
         """Raises Refused for what such a file cannot hold. The value is not repeated."""
         if not _NAME.fullmatch(name):
             raise Refused(f"{name}: not a name for .env (letters, digits and _)")
-        if "\n" in value or "\r" in value or "\0" in value:
+        if "\0" in value or value.splitlines() not in ([], [value]):
             raise Refused(f"{name}: a value of several lines cannot be kept in .env")
         if self.values().get(name) == value:
             return
@@ -75,11 +75,15 @@ class EnvFile:
     def restore(self, snapshot: tuple[list[str], bool]) -> None:
         self._lines, self.changed = list(snapshot[0]), snapshot[1]
 
+    def settle(self, data: bytes) -> None:
+        """`data`, what `encode` gave, is on the disk now."""
+        self.original, self.changed = data, False
+
     def encode(self, now: str) -> bytes:
         """The file's bytes; lines that did not change are as they were."""
         del now  # such a file bears no stamp
-        if not self.changed and self.original is not None:
-            return self.original
+        if not self.changed:
+            return self.original or b""
         return "".join(self._lines).encode()
 
 

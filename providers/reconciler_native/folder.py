@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,10 @@ class Source(Protocol):
         """The names of the real folders in a folder, sorted; none if there is no such folder."""
         ...
 
+    def jobs(self, path: Path) -> JobsFile:
+        """The job store at a path. Raises LoadFailed."""
+        ...
+
 
 class DiskSource:
     """The machine's own files."""
@@ -58,6 +63,49 @@ class DiskSource:
             return []
         except OSError as error:
             raise LoadFailed(str(path), error.strerror or str(error)) from error
+
+    def jobs(self, path: Path) -> JobsFile:
+        return JobsFile(self.read(path), str(path))
+
+
+class KeptSource(DiskSource):
+    """The same for a daemon: a job store that nobody has touched since is not read and parsed again.
+
+    A store is known by its file's inode, size and times. What is written is compared with the file's bytes anyway.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        super().__init__(disk)
+        self._kept: dict[Path, tuple[tuple[int, ...], JobsFile]] = {}
+
+    def jobs(self, path: Path) -> JobsFile:
+        # Looked at before it is read: a file that changes in between is read again the next time.
+        now = _signature(path)
+        kept = self._kept.get(path)
+        if kept is not None and now is not None and kept[0] == now:
+            return kept[1]
+        found = super().jobs(path)
+        if now is not None:
+            self._kept[path] = (now, found)
+        return found
+
+    def wrote(self, path: Path) -> None:
+        """The kept store is the file's new content."""
+        now = _signature(path)
+        if path in self._kept and now is not None:
+            self._kept[path] = (now, self._kept[path][1])
+
+    def forget(self) -> None:
+        """After a change that was not saved."""
+        self._kept.clear()
+
+
+def _signature(path: Path) -> tuple[int, ...] | None:
+    try:
+        info = path.stat(follow_symlinks=False)
+    except OSError:
+        return None  # it is read in the usual way, which says what is wrong
+    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 class Profile:
@@ -86,8 +134,7 @@ class Profile:
 
     @cached_property
     def jobs(self) -> JobsFile:
-        path = self.folder / "cron" / "jobs.json"
-        return JobsFile(self._source.read(path), str(path))
+        return self._source.jobs(self.folder / "cron" / "jobs.json")
 
     @cached_property
     def webhooks(self) -> MapFile:
@@ -199,5 +246,13 @@ class Folder:
                 path = Path(store.path)
                 if disk.read(path) != store.original:
                     raise WriteFailed(f"{path}: somebody changed it while it was being worked on; nothing was written")
-                disk.write(path, data)
-                store.original = data
+                try:
+                    disk.write(path, data)
+                except WriteFailed:
+                    if path.parent == profile.folder != self.root:
+                        with contextlib.suppress(OSError):
+                            profile.folder.rmdir()  # a new profile's, if nothing is in it yet
+                    raise
+                store.settle(data)
+                if isinstance(self._source, KeptSource):
+                    self._source.wrote(path)

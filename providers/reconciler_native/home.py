@@ -12,7 +12,7 @@ from pathlib import Path
 from . import lease
 from .disk import FILE, Disk
 from .errors import HomeHeld, LoadFailed
-from .folder import MARKS, DiskSource, Folder
+from .folder import MARKS, DiskSource, Folder, KeptSource
 
 WAIT = 10.0
 """Seconds that a writer waits for another one."""
@@ -32,11 +32,13 @@ class Home:
         self.root = root
         self.disk = disk or Disk()
         self.serving = serving
+        self._source = DiskSource(self.disk) if serving is None else KeptSource(self.disk)
         self.wait = wait
 
     def load(self) -> Folder:
-        """The folder as it stands, for reading: nothing is written, no lock is taken."""
-        return Folder(self.root, DiskSource(self.disk))
+        """The folder as it stands, for reading: nothing is written, no lock is taken. Raises LoadFailed."""
+        self._is_one()
+        return Folder(self.root, self._source)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Folder]:
@@ -54,16 +56,24 @@ class Home:
             with contextlib.ExitStack() as stack:
                 for profile in folder.profiles.values():
                     stack.enter_context(self._hermes_lock(profile.folder / "cron" / ".jobs.lock"))
-                yield folder
+                try:
+                    yield folder
+                except BaseException:
+                    if isinstance(self._source, KeptSource):
+                        self._source.forget()  # a change in it may not be on the disk
+                    raise
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The one lock of every writer. Raises HomeHeld, LoadFailed."""
-        if not is_home(self.root):
-            raise LoadFailed(str(self.root), "not a home; `reconciler native init --root DIR` makes one")
+        self._is_one()
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._flock(self.root / LOCK, flags):
             yield
+
+    def _is_one(self) -> None:
+        if not is_home(self.root):
+            raise LoadFailed(str(self.root), "not a home; `reconciler native init --root DIR` makes one")
 
     @contextlib.contextmanager
     def _hermes_lock(self, path: Path) -> Iterator[None]:

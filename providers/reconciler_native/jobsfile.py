@@ -37,7 +37,7 @@ class JobsFile:
         self._head, self._tail = '{\n  "jobs": [', _TAIL
         self._stamp: tuple[str, int, int] | None = ("tail", _TAIL.index('""'), _TAIL.index('""') + 2)
         self.state = "missing" if data is None else "empty"
-        if data:
+        if data and data.strip():
             self._read(data)
         self._by_id: dict[str, _Part] = {}
         self.twice: set[str] = set()
@@ -148,10 +148,14 @@ class JobsFile:
             self._lead = self._trail = ""
         self._changed = True
 
+    def settle(self, data: bytes) -> None:
+        """`data`, what `encode` gave, is on the disk now."""
+        self.original, self._changed, self.state = data, False, "proper"
+
     def encode(self, now: str) -> bytes:
         """The file's bytes; `now` (RFC 3339) becomes `updated_at` iff something changed. Pure."""
-        if not self._changed and self.original is not None:
-            return self.original
+        if not self._changed:
+            return self.original or b""
         head, tail = self._head, self._tail
         if self._stamp is not None:
             where, start, end = self._stamp

@@ -59,11 +59,15 @@ class MapFile:
         del self._entries[key]
         self.changed = True
 
+    def settle(self, data: bytes) -> None:
+        """`data`, what `encode` gave, is on the disk now."""
+        self.original, self.changed = data, False
+
     def encode(self, now: str) -> bytes:
         """The file's bytes; the records that did not change keep their own text."""
         del now  # such a file bears no stamp
-        if not self.changed and self.original is not None:
-            return self.original
+        if not self.changed:
+            return self.original or b""
         if not self._entries:
             return b"{}"
         lines = ",\n  ".join(text for _, text in self._entries.values())

@@ -108,7 +108,7 @@ def _answers(home: Home, folder: Folder, lines: Sequence[Line], now: datetime) -
         if "error" in answer:
             shown.append({**answer, "error": hider.text(answer["error"])})
         else:
-            shown.append({"ok": True, "result": hider.value(answer["result"])})
+            shown.append({"ok": True, "result": hider.whole(answer["result"])})
     return shown
 
 

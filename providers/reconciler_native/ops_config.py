@@ -9,6 +9,7 @@ from typing import Any
 from . import models, worker
 from .context import Args, Context, Result, Verb, closed, flag, maybe_text, reference, text, verb
 from .errors import LoadFailed, Refused
+from .hiding import HIDDEN, is_hidden
 from .pasted import is_pasted
 
 INFERENCE = ("model", "fallback_providers", "fallback_model", "auxiliary", "provider", "base_url", "api_base")
@@ -103,14 +104,20 @@ def _refuse_pasted(key: str, value: Any) -> None:
 
 
 def _differences(ctx: Context, path: tuple[str, ...], new: Any) -> None:
-    """Only what differs is written, so that comments beside it stay."""
+    """Only what differs is written, so that comments beside it stay. A hidden value stands for what is there."""
     old = ctx.profile.config.get(path)
+    if isinstance(new, dict) and HIDDEN in new:
+        if old is None:
+            raise Refused(f"{join(path)}: a hidden value stands for one that is there, and there is none")
+        return
     if isinstance(old, dict) and isinstance(new, dict) and new and old and "$native" not in old:
         for key in [key for key in old if key not in new]:
             ctx.profile.config.unset((*path, key))
         for key, value in new.items():
             _differences(ctx, (*path, key), value)
         return
+    if is_hidden(new):
+        raise Refused(f"{join(path)}: it holds a hidden value, which cannot be written back as it was read")
     ctx.profile.config.set(path, new)
 
 
@@ -137,7 +144,7 @@ def _inference(ctx: Context, args: Args) -> Result:
         else:
             config.unset(("fallback_providers",))
     if "auxiliary" in args:
-        tasks = args["auxiliary"] or {}
+        tasks = {} if args["auxiliary"] is None else args["auxiliary"]
         if not isinstance(tasks, dict):
             raise Refused("inference.set: auxiliary is a mapping of task to model")
         standing = config.get(("auxiliary",))

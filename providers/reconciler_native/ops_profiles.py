@@ -12,6 +12,7 @@ from . import record, worker
 from .context import Args, Context, Result, Verb, closed, maybe_text, text, verb
 from .errors import LoadFailed, Refused
 from .folder import DEFAULT, PROFILE, RESERVED, TRASH, Profile
+from .jobsfile import JobsFile
 
 STAMP = 33
 _WORKER = ("harness", "model", "preset", "cwd", "env", "permission")
@@ -48,7 +49,8 @@ def _create(ctx: Context, args: Args) -> Result:
     if why:
         raise Refused(why)
     folder = ctx.folder.root / "profiles" / name
-    if name in ctx.folder.profiles or folder.exists() or folder.is_symlink():
+    # An empty folder is what a create that was cut off has left.
+    if folder.is_symlink() or (folder.exists() and any(folder.iterdir())):
         raise Refused(f"profiles_create: profile {name} already exists")
     spec = _worker(args.get("worker"))
     made = Profile(name, folder, _Nothing())
@@ -69,6 +71,9 @@ class _Nothing:
 
     def folders(self, path: Path) -> list[str]:
         return []
+
+    def jobs(self, path: Path) -> JobsFile:
+        return JobsFile(None, str(path))
 
 
 def _worker(raw: Any) -> Mapping[str, Any] | None:

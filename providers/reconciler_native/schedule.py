@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from reconciler_specs import values
-
 from . import cron
 from .errors import Refused
 
@@ -133,6 +131,8 @@ def _interval(minutes: int) -> dict[str, Any]:
 
 
 def _cron(expr: Any, tz: Any) -> dict[str, Any]:
+    from reconciler_specs import values  # slow to load, and most verbs need no cron line
+
     try:
         line = values.cron(expr)
         zone = values.zone(tz) if tz not in (None, "") else ""

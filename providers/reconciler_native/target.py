@@ -44,7 +44,10 @@ def accept(word: Any, field: str) -> str | None:
         word = render(word, field)
     if not isinstance(word, str) or not word.strip():
         raise Refused(f"{field}: expected a delivery word (origin, home, local or platform[:chat_id[:thread_id]])")
-    word = str(word).strip()
+    return _accepted(word.strip(), field)
+
+
+def _accepted(word: str, field: str) -> str:
     if word in _WORDS:
         return word
     platform, colon, rest = word.partition(":")

@@ -157,6 +157,10 @@ class YamlFile:
             )
         self._text, self.raw = text, wanted
 
+    def settle(self, data: bytes) -> None:
+        """`data`, what `encode` gave, is on the disk now."""
+        self.original = data
+
     def encode(self, now: str) -> bytes:
         del now  # such a file bears no stamp
         if self.original is None and not self._text:
@@ -231,11 +235,19 @@ class _Edit:
 
     # what is written
 
-    def one_line(self, value: Any) -> str:
-        out = yaml.dump(
-            [value], Dumper=yaml.SafeDumper, default_flow_style=True, allow_unicode=True, width=_WIDE, sort_keys=False
+    def one_line(self, value: Any, flow: bool = True) -> str:
+        """In one line; inside a flow mapping more has to be quoted."""
+        out = str(
+            yaml.dump(
+                [value] if flow else value,
+                Dumper=yaml.SafeDumper,
+                default_flow_style=True,
+                allow_unicode=True,
+                width=_WIDE,
+                sort_keys=False,
+            )
         )
-        return str(out).strip()[1:-1]
+        return out.strip()[1:-1] if flow else out.removesuffix("\n").removesuffix("\n...")
 
     def lines(self, key: str, value: Any, column: int) -> str:
         out = str(
@@ -284,7 +296,8 @@ class _Edit:
         simple = not isinstance(value, dict | list) and "\n" not in str(value)
         was_inline = not self.is_alias(key, old) and self.inline(old)
         if was_inline and (mapping.flow_style or simple or not isinstance(old, yaml.ScalarNode)):
-            return self.text[: self.at(old.start_mark)] + self.one_line(value) + self.text[self.at(old.end_mark) :]
+            piece = self.one_line(value, bool(mapping.flow_style))
+            return self.text[: self.at(old.start_mark)] + piece + self.text[self.at(old.end_mark) :]
         if mapping.flow_style:
             raise Refused(f"{key.value} is written in an unusual way in the file")
         begin = self.starts[key.start_mark.line]

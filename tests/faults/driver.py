@@ -3,8 +3,8 @@
     python driver.py POINT:N:WHAT … -- ARGS
 
 POINT is a call such as `journal.begin`, with `>` before it for “on entry” and `<` for “on return”; N is which call of
-it; WHAT is `kill`, `int`, `term`, `wait` (on the pipe $FAULT_GO), or `fail` (what a full disk is to the engine). $FAULT_WAIT is
-how long it waits for a lock.
+it; WHAT is `kill`, `int`, `term`, or `fail` (what a full disk is to the engine). $FAULT_WAIT is how long it waits for
+a lock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from reconciler.cli import main
@@ -44,8 +43,6 @@ def _do(what: str) -> None:
             os.kill(os.getpid(), signal.SIGINT)
         case "term":
             os.kill(os.getpid(), signal.SIGTERM)
-        case "wait":
-            Path(os.environ["FAULT_GO"]).read_text()
         case "fail":
             raise StateError(f"/state: {os.strerror(errno.ENOSPC)}")
         case _:

@@ -71,10 +71,8 @@ def serve(boot: Any, requests: Any, answers: Any) -> None:
 
 _WRONG: dict[str, Any] = {
     "garbage": lambda right: b"\xff\xfe not json sk-1234567890abcdefghijklmn\n",
-    "noise": lambda right: b"Welcome to the box!\n" + right,
     "huge": lambda right: b'{"ok": "' + b"x" * (24 << 20) + b'"}\n',
     "deep": lambda right: b"[" * 200_000 + b"]" * 200_000 + b"\n",
-    "scalar": lambda right: b"7\n",
     "other": lambda right: b'{"ok": {"a": 1}}\n',
     "codeless": lambda right: b'{"ok": [{"ref": "default/jobs/plants"}]}\n',
     "unknown-code": lambda right: right.replace(b'"code": "ok"', b'"code": "splendid"'),

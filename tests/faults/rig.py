@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -127,23 +128,27 @@ class Rig:
         }
 
     def _argv(self, args: Sequence[str], faults: Sequence[str]) -> list[str]:
-        verb, *rest = args
-        words = [verb, "-f", str(self.file), "--state", str(self.state), *rest]
+        setup, state = ["-f", str(self.file)], ["--state", str(self.state)]
+        match args[0]:
+            case "validate":
+                words = [*args, *setup]
+            case "state":
+                words = [*args, *state]
+            case _:
+                words = [*args, *setup, *state]
         if not faults and not {"FAULT_WAIT"} & self.env.keys():
             return [sys.executable, "-m", "reconciler", *words]
         return [sys.executable, str(HERE / "driver.py"), *faults, "--", *words]
 
-    def cli(
-        self, *args: str, faults: Sequence[str] = (), prefix: Sequence[str] = (), timeout: float = PATIENCE, **env: str
-    ) -> Done:
+    def cli(self, *args: str, faults: Sequence[str] = (), **env: str) -> Done:
         done = subprocess.run(
-            [*prefix, *self._argv(args, faults)],
+            self._argv(args, faults),
             cwd=self.root,
             env=self.environment(**env),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
-            timeout=timeout,
+            timeout=PATIENCE,
         )
         return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
@@ -172,19 +177,21 @@ class Rig:
         return Workspace(load(self.file), LocalStore(self.state), {"hermes": HermesProvider()})
 
     def plan(self, options: Options | None = None) -> Plan:
-        return self.space().plan(options or Options())
+        with contextlib.closing(self.space()) as space:
+            return space.plan(options or Options())
 
     def rows(self, options: Options | None = None) -> dict[str, Action]:
         return {str(a.address): a for h in self.plan(options).homes for a in h.actions}
 
     def apply(self, consent: Consent | None = None) -> list[Event]:
         """Plans and applies in this process; without a consent everything is agreed to."""
-        space, options = self.space(), Options()
-        plan = space.plan(options)
-        if consent is None:
-            rows = frozenset(h.digests[a.address] for h in plan.homes for a in h.open)
-            consent = Consent(yes=True, approved=rows, terminal=True, reviewed=True)
-        return list(apply(plan, replace(consent), space, options))
+        options = Options()
+        with contextlib.closing(self.space()) as space:
+            plan = space.plan(options)
+            if consent is None:
+                rows = frozenset(h.digests[a.address] for h in plan.homes for a in h.open)
+                consent = Consent(yes=True, approved=rows, terminal=True, reviewed=True)
+            return list(apply(plan, consent, space, options))
 
     # -- hooks -------------------------------------------------------------------------------------------------
 

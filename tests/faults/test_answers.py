@@ -12,10 +12,10 @@ from reconciler_hermes import door as doors
 pytestmark = pytest.mark.hermes
 
 
-WRONG = ("close", "garbage", "noise", "huge", "deep", "scalar", "other", "codeless", "unknown-code", "none", "half")
+WRONG = ("close", "garbage", "huge", "deep", "other", "codeless", "unknown-code", "none", "half")
 
 
-@pytest.mark.parametrize("words", [WRONG[:6], WRONG[6:]], ids="+".join)
+@pytest.mark.parametrize("words", [WRONG[:4], WRONG[4:]], ids="+".join)
 def test_wrong_answers_after_the_batch_was_written(rig: Rig, words: tuple[str, ...]) -> None:
     """L9, L10: the batch is in the store, its answer is not to be read: settled by looking, or `uncertain` (exit 6);
     never a crash, never exit 1, no token shown, and the next run is clean."""
@@ -36,7 +36,7 @@ def test_wrong_answers_after_the_batch_was_written(rig: Rig, words: tuple[str, .
 def test_wrong_answers_before_anything_was_asked(rig: Rig) -> None:
     """L8, L10: a worker that does not even greet has done nothing: the home failed (exit 4), no intent is left."""
     rig.setup(SECOND)
-    for word in ("garbage", "deep", "other", "die"):
+    for word in ("deep", "other", "die"):
         rig.arm("after-hello", word)
         done = rig.full()
         assert (done.code, trouble(done)) == (4, []), (word, done.text)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,7 +96,9 @@ def test_a_limit_of_the_file_size_in_the_worker(rig: Rig, point: str) -> None:
     assert "File too large" in done.text, done.text
     after = contents(rig.home)
     if point == "after-hello":
-        assert {k: v for k, v in after.items() if "cron" not in k} == {k: v for k, v in before.items() if "cron" not in k}
+        assert {k: v for k, v in after.items() if "cron" not in k} == {
+            k: v for k, v in before.items() if "cron" not in k
+        }
     assert after[str(rig.home / "cron" / "jobs.json")] == before[str(rig.home / "cron" / "jobs.json")]
     rig.apply()
     settled(rig)
@@ -151,14 +154,17 @@ def test_a_home_of_another_uid(rig: Rig) -> None:
 @_ROOT
 def test_as_a_user_without_rights(rig: Rig) -> None:
     """L17, E17: what may not be looked at is a home that failed, with the system's words; never an empty home."""
-    space = rig.space()
-    space.plan(Options())  # every module is there from now on
-    before = snapshot(rig.home)
-    os.seteuid(12345)
-    try:
-        [plan] = space.plan(Options()).homes
-    finally:
-        os.seteuid(0)
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to others
+        Path(folder).chmod(0o755)
+        rig.state = Path(folder) / "state"
+        space = rig.space()
+        space.plan(Options())  # every module is there from now on
+        before = snapshot(rig.home)
+        os.seteuid(12345)
+        try:
+            [plan] = space.plan(Options()).homes
+        finally:
+            os.seteuid(0)
     assert not plan.open and "ermission denied" in plan.failed, plan
     assert snapshot(rig.home) == before
 

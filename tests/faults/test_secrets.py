@@ -128,7 +128,7 @@ def test_no_secret_in_what_a_failing_worker_says(leaky: Rig) -> None:
 def test_no_reference_is_written_out(leaky: Rig) -> None:
     """F02, F12: a `${VAR}` in config.yaml is still one after the setting beside it was written."""
     path = leaky.home / "config.yaml"
-    path.write_text(_CONFIG.replace(f"api_key: {TOKEN}", "api_key: ${OPENROUTER_API_KEY}"))
+    path.write_text(_CONFIG.replace(f"api_key: {TOKEN}", 'api_key: "${OPENROUTER_API_KEY}"'))
     leaky.setup("settings: {agent.max_turns: 100000}")
     leaky.apply()
     assert "${OPENROUTER_API_KEY}" in path.read_text() and "100000" in path.read_text()

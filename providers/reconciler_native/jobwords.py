@@ -1,0 +1,180 @@
+"""A job between the two vocabularies: the record's fields, the setup's fields, and the arguments of the verbs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from reconciler.action import CLEAR, Clear
+from reconciler.observe import Observed, Unknown
+from reconciler_specs.shape import Json
+
+from . import models, record, schedule, target
+from .errors import Refused
+from .hiding import is_hidden
+
+NATIVE = "$native"
+_MINUTES = {"m": 1, "h": 60, "d": 1440}
+_EVERY = re.compile(r"([0-9]+)([mhd])")
+_WORD = re.compile(r"[a-z]{3}", re.IGNORECASE)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NAMES = {
+    3: {name: str(number) for number, name in enumerate(_MONTHS, 1)},
+    4: {name: str(number) for number, name in enumerate(_DAYS)},
+}
+
+
+def observed(item: record.Record, zone: str) -> dict[str, Json]:
+    """A record in the setup's terms, canonical; None where it says nothing."""
+    agent = not item.get("no_agent")
+    repeat = item.get("repeat")
+    context = item.get("context_from")
+    attach = item.get("attach_to_session")
+    script, url = item.get("monitor_script"), item.get("monitor_url")
+    return {
+        "name": str(item.get("name") or record.label(item)).strip(),
+        "schedule": _when(item.get("schedule"), zone),
+        "prompt": str(item.get("prompt") or "") or None,
+        "before" if agent else "run": str(item.get("script") or "") or None,
+        "deliver": target.declared(item.get("deliver") or "local"),
+        "failure_deliver": target.declared(item.get("failure_deliver") or None),
+        "model": _model(item),
+        "skills": record.skills(item),
+        "context_from": [context] if isinstance(context, str) else context if isinstance(context, list) else [],
+        "toolsets": item.get("enabled_toolsets") or None,
+        "workdir": item.get("workdir") or None,
+        "repeat": repeat.get("times") if isinstance(repeat, dict) else repeat,
+        "monitor": {"script": script} if script else {"url": url} if url else None,
+        "session": ("main" if attach else "isolated") if isinstance(attach, bool) else None,
+        "metadata": item.get("host") if isinstance(item.get("host"), dict) else None,
+        "paused": record.paused(item),
+        "id": item.get("id"),
+    }
+
+
+def _model(item: record.Record) -> Json:
+    pinned = {key: item[key] for key in ("provider", "model", "base_url") if item.get(key)}
+    if not pinned:
+        return None
+    return models.canonical(pinned) if "provider" in pinned and "model" in pinned else {NATIVE: pinned}
+
+
+def _when(when: Any, zone: str) -> Json:
+    if not isinstance(when, dict):
+        return None if when is None else {NATIVE: when}
+    kind = when.get("kind")
+    if kind == "interval" and isinstance(when.get("minutes"), int):
+        return {"every": f"{when['minutes']}m"}
+    if kind == "cron" and isinstance(when.get("expr"), str) and len(when["expr"].split()) == 5:
+        return _cron(when["expr"], str(when.get("tz") or ""), zone)
+    moment = schedule.instant(when.get("run_at"), zone) if kind == "once" else None
+    if moment is not None:
+        return {"at": _utc(moment.isoformat())}
+    return {NATIVE: {key: value for key, value in when.items() if key != "display"}}
+
+
+def _utc(text: str) -> str:
+    return text.replace("+00:00", "Z")
+
+
+def _cron(expr: str, tz: str, zone: str) -> dict[str, Json]:
+    """Names as numbers, single spaces; a zone that is the home's own is not said."""
+    line = numbered(expr)
+    return {"cron": line} if not tz or tz == (zone or "UTC") else {"cron": line, "tz": tz}
+
+
+@lru_cache(maxsize=4096)
+def numbered(expr: str) -> str:
+    """One form for cron lines that mean the same."""
+
+    def number(names: Mapping[str, str], field: str) -> str:
+        return _WORD.sub(lambda match: names.get(match[0].lower(), match[0]), field)
+
+    return " ".join(number(_NAMES.get(index, {}), field) for index, field in enumerate(expr.split()))
+
+
+def canonical(when: Mapping[str, Json], zone: str, meant: str = "") -> tuple[dict[str, Json], str]:
+    """A declared schedule in the form that `observed` gives, and "" or why it cannot be kept.
+
+    `zone` is the home's, `meant` the setup's word for it: where the home says nothing, each job keeps it.
+    """
+    if "every" in when:
+        match = _EVERY.fullmatch(str(when["every"]))
+        if not match or not int(match[1]):
+            return dict(when), f"every: {when['every']} is no whole number of minutes, hours or days"
+        minutes = int(match[1]) * _MINUTES[match[2]]
+        long = minutes > schedule.LONGEST
+        return {"every": f"{minutes}m"}, "every: that is no run within 8 years" if long else ""
+    if "at" in when:
+        moment = schedule.instant(str(when["at"]), zone)
+        return ({"at": _utc(moment.isoformat())}, "") if moment else (dict(when), f"at: {when['at']} is no moment")
+    return _cron(str(when.get("cron", "")), str(when.get("tz") or (meant if not zone else "")), zone), ""
+
+
+def arguments(values: Mapping[str, Json | Clear]) -> dict[str, Any]:
+    """Fields to write as a verb's arguments; CLEAR is null. Raises Refused for a value that is only a mark."""
+    args: dict[str, Any] = {}
+    for name, value in values.items():
+        gone = value is CLEAR
+        if not gone and (is_hidden(value) or (isinstance(value, dict) and NATIVE in value)):
+            raise Refused(f"{name}: the value cannot be written back as it was read")
+        match name:
+            case "schedule":
+                args["schedule"] = None if value is CLEAR else _schedule(value)
+            case "deliver" | "failure_deliver":
+                args[name] = None if gone else target.word_of(value)
+            case "model":
+                for key in ("provider", "model", "base_url"):
+                    args[key] = None if value is CLEAR else value.get(key)
+            case "toolsets":
+                members = value.get("only", []) if isinstance(value, dict) else value
+                args["enabled_toolsets"] = None if gone else members
+            case "session":
+                args["attach_to_session"] = None if gone else value == "main"
+            case "monitor":
+                found = value if isinstance(value, dict) else {}
+                args["monitor_script"], args["monitor_url"] = found.get("script"), found.get("url")
+            case "paused":
+                args["enabled"] = gone or not value
+            case "before" | "run" | "id":
+                continue
+            case _:
+                args[name] = None if gone else value
+    # One slot for both: a script that feeds the prompt, or is the job.
+    for name, alone in (("before", False), ("run", True)):
+        if name in values and values[name] is not CLEAR:
+            args["script"], args["no_agent"] = values[name], alone
+    if "script" not in args and ("run" in values or "before" in values):
+        args["script"], args["no_agent"] = None, False
+    return args
+
+
+def _schedule(value: Any) -> dict[str, Any]:
+    if "every" in value:
+        return {"kind": "interval", "minutes": int(str(value["every"]).removesuffix("m"))}
+    if "at" in value:
+        return {"kind": "once", "run_at": value["at"]}
+    return {"kind": "cron", "expr": value["cron"], **({"tz": value["tz"]} if value.get("tz") else {})}
+
+
+def express(thing: Observed) -> dict[str, Json]:
+    """A job in the setup's form."""
+    out: dict[str, Json] = {}
+    for name, value in thing.fields.items():
+        if isinstance(value, Unknown) or is_hidden(value) or (isinstance(value, dict) and NATIVE in value):
+            continue
+        # A setup always says where to deliver, and a name that it leaves out would be the key.
+        if name in thing.defaults and name not in ("deliver", "name"):
+            continue
+        out[name] = value
+    when = out.get("schedule")
+    if isinstance(when, dict) and "every" in when:
+        minutes = int(str(when["every"]).removesuffix("m"))
+        unit, size = next(((u, s) for u, s in (("d", 1440), ("h", 60)) if minutes % s == 0), ("m", 1))
+        out["schedule"] = {"every": f"{minutes // size}{unit}"}
+    if "run" in out:
+        out.pop("prompt", None)  # the grammar has either `prompt` (with `before`) or `run`
+    return out

@@ -1,0 +1,183 @@
+"""The native provider: the engine's protocol, each verb one call into the module that does it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reconciler.action import Action, Fact, Row
+from reconciler.errors import ProviderError
+from reconciler.observe import Observation, Observed, Unknown, Wanted
+from reconciler.place import Place
+from reconciler.provider import Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.resource import Resource
+from reconciler_specs.shape import Json
+
+from . import canon as canons
+from . import lease, observed, reading, review
+from .folder import DEFAULT
+
+_FREE = 16 << 20  # bytes: a write is a whole new file beside the old one
+_MODES = ("auto", "live", "cold")
+
+
+class NativeProvider:
+    """Homes of our own. `clock` is for tests."""
+
+    harness = "native"
+    traits: Mapping[Kind, KindTraits] = {
+        Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({DEFAULT})),
+        Kind.JOB: KindTraits(),
+        Kind.INFERENCE: KindTraits(by_place=True, always=True),
+        Kind.SETTING: KindTraits(by_place=True, always=True),
+        Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+    }
+
+    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._clock = clock
+        self._last: tuple[Observation | None, dict[str, canons.Around]] = (None, {})
+
+    def options(self, door: Mapping[str, Json]) -> list[str]:
+        wrong = [f"door: {key} is not known (only `mode`)" for key in sorted(door) if key != "mode"]
+        if "mode" in door and door["mode"] not in _MODES:
+            wrong.append(f"door.mode: one of {', '.join(_MODES)}")
+        return wrong
+
+    def home_path(self, path: str, place: Place) -> str:
+        return place.resolve(path)
+
+    def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
+        return reading.observe(home, wanted)
+
+    def blank(self, home: HomeRef) -> Observation:
+        return reading.blank(home)
+
+    def supported(self, version: str | None) -> str:
+        return "" if version == reading.VERSION else f"a folder of form {version} is not known here"
+
+    def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
+        """The observation with what `canon`, which sees one resource, has to know of the others."""
+        declared: dict[str, Any] = {"files": {}, "zones": {}}
+        for resource in resources.values():
+            profile, key = resource.address.profile, resource.address.key
+            if resource.address.kind is Kind.FILE:
+                declared["files"].setdefault(profile, []).append(key)
+            elif resource.address.kind is Kind.SETTING and key == "timezone":
+                declared["zones"][profile] = resource.fields.get("value")
+        return reading.prepared(observation, declared)
+
+    def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
+        return canons.thing(resource, self._around(resource.address.profile, observation), resolve, self._clock())
+
+    def _around(self, profile: str, observation: Observation) -> canons.Around:
+        """What surrounds a profile's things, made once for all of them."""
+        # Taken once: homes are planned side by side, and each thread must keep to its own observation.
+        known, made = self._last
+        if known is not observation:
+            made = {}
+            self._last = (observation, made)
+        if profile not in made:
+            made[profile] = _around(profile, observation)
+        return made[profile]
+
+    def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
+        return review.facts(action, desired, observation)
+
+    def review(
+        self, actions: Sequence[Action], observation: Observation, resources: Mapping[Address, Resource]
+    ) -> list[Action]:
+        return list(actions)
+
+    def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
+        return observed.express(thing)
+
+    def batch(self, action: Action) -> str:
+        if action.row is Row.PROVISION or action.address.kind is Kind.PROFILE:
+            return str(action.address)
+        return f"{action.address.profile}/{action.address.kind}"
+
+    def preflight(self, home: HomeRef, actions: Sequence[Action]) -> None:
+        place, root = home.place, home.path
+        if not place.local:
+            raise ProviderError(f"{root}: a native home is written where it is; run the reconciler there")
+        if place.free(root) < _FREE:
+            raise ProviderError(f"{root}: less than {_FREE >> 20} MiB are free")
+        stat = place.stat(root)
+        if stat is None:
+            return
+        if stat.uid != place.uid():
+            raise ProviderError(f"{root} belongs to uid {stat.uid}, and we are uid {place.uid()}")
+        if stat.mode & 0o002:
+            raise ProviderError(f"{root} may be written by everybody: chmod 700 it first")
+        if not place.writable(root):
+            raise ProviderError(f"{root} cannot be written")
+        self._ask_for_the_door(Path(root), str(home.options.get("mode") or "auto"))
+
+    def _ask_for_the_door(self, root: Path, mode: str) -> None:
+        from . import wire
+
+        if mode != "live" and lease.inspect(root).state is not lease.State.LIVE:
+            lease.check_cold(root)
+            return
+        if mode == "cold":
+            lease.check_cold(root)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, wire.address(root) as where:
+                client.settimeout(wire.TIMEOUT)
+                client.connect(where)
+        except OSError as error:
+            raise ProviderError(
+                f"{root}: no daemon answers on {lease.SOCKET} ({error.strerror or error}); the home is held until one "
+                "does, or until it is stopped"
+            ) from error
+
+    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+        from . import door  # what only writes is not loaded for a plan
+
+        return door.opened(home)
+
+    def limits(self) -> Sequence[str]:
+        return (
+            "a native home is written on this machine only (no `at:`)",
+            "inference unattended: in no version; give each job its `model:`",
+            "jobs session: `main` and `isolated` only",
+            "jobs model: provider, model and base_url; keys belong to the profile's inference",
+            "nothing fires the jobs yet: the folder can be opened with Hermes, which does",
+        )
+
+    def examine(self, home: HomeRef) -> Sequence[str]:
+        return reading.trash(home)
+
+    def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
+        """A process below the daemon that serves the home. Pids are of this machine, other places have none."""
+        if not home.place.local:
+            return ""
+        found = lease.inspect(Path(home.path))
+        if found.state is lease.State.LIVE and found.lease is not None and found.lease.pid in ancestors:
+            return f"it runs below the daemon of {home.path} (pid {found.lease.pid})"
+        return ""
+
+
+def _around(profile: str, observation: Observation) -> canons.Around:
+    here = observation.facts.get("profiles", {}).get(profile, {})
+    declared = observation.facts.get("declared", {})
+    things = observation.things.get((profile, Kind.JOB), {})
+    zone = declared.get("zones", {}).get(profile)
+    return canons.Around(
+        zone=str(zone or here.get("zone", "")),
+        meant=str(here.get("meant", "")),
+        zone_declared=bool(zone),
+        env=here.get("env", ()),
+        env_known=bool(here.get("env_known", False)),
+        scripts=here.get("scripts", ()),
+        declared_files=declared.get("files", {}).get(profile, ()),
+        skills=here.get("skills", ()),
+        channels=here.get("channels", ()),
+        config=here.get("config", {}),
+        ids=frozenset() if isinstance(things, Unknown) else frozenset(things),
+    )

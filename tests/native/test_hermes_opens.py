@@ -1,0 +1,106 @@
+"""Hermes opens a native home: it sees the same jobs, edits one, and native reads that back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermes.lab import python_of
+from native.lab import do, tree
+from reconciler_native.disk import Disk
+from reconciler_native.folder import DiskSource, Folder
+
+pytestmark = pytest.mark.hermes
+
+_CALL = """
+import json, sys
+from cron import jobs as cj
+what, args = json.loads(sys.argv[1])
+if what == "list":
+    found = [{k: j.get(k) for k in ("id", "name", "prompt", "schedule_display", "state", "enabled", "deliver", "skills",
+                                    "next_run_at")} for j in cj.list_jobs(include_disabled=True)]
+elif what == "edit":
+    found = cj.update_job(args["id"], {"prompt": args["prompt"]})["prompt"]
+elif what == "pause":
+    found = cj.pause_job(args["id"])["state"]
+elif what == "due":
+    found = [j["id"] for j in cj.get_due_jobs()]
+elif what == "profiles":
+    from hermes_cli import profiles
+    found = [p.name for p in profiles.list_profiles()]
+elif what == "description":
+    from hermes_cli import profiles
+    from pathlib import Path
+    found = profiles.read_profile_meta(Path(args["path"])).get("description")
+print(json.dumps(found))
+"""
+
+
+def hermes(home: Path, what: str, **args: str) -> object:
+    env = {"HOME": str(home.parent), "HERMES_HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    argv = [str(python_of("0.19.0")), "-I", "-c", _CALL, json.dumps([what, args])]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: object = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def test_hermes_sees_and_edits_our_jobs(home: Path) -> None:
+    do(home, "profiles.create", name="coder", description="Codes.")
+    a = do(home, "jobs.create", prompt="Write the brief.", schedule="0 8 * * 1-5", name="brief", deliver="local")[
+        "job_id"
+    ]
+    b = do(home, "jobs.create", prompt="Look.", schedule="every 2h", skills=["s"], deliver="slack:C1", enabled=False)[
+        "job_id"
+    ]
+    c = do(home, "jobs.create", prompt="Once.", schedule="2131-02-03T09:00:00+01:00", metadata={"x": 1})["job_id"]
+    before = tree(home)
+    listed = hermes(home, "list")
+    assert isinstance(listed, list)
+    assert {j["id"]: (j["name"], j["prompt"], j["schedule_display"], j["state"], j["deliver"]) for j in listed} == {
+        a: ("brief", "Write the brief.", "0 8 * * 1-5", "scheduled", "local"),
+        b: ("Look.", "Look.", "every 120m", "paused", "slack:C1"),
+        c: ("Once.", "Once.", "once at 2131-02-03 08:00", "scheduled", "origin"),
+    }
+    assert {name: data for name, data in tree(home).items() if name in before} == before  # nothing to repair
+    assert hermes(home, "due") == []
+    assert hermes(home, "edit", id=a, prompt="Edited by Hermes.") == "Edited by Hermes."
+    assert hermes(home, "pause", id=c) == "paused"
+    assert do(home, "jobs.get", id=a)["job"]["prompt"] == "Edited by Hermes."
+    once = do(home, "jobs.get", id=c)["job"]
+    assert (once["enabled"], once["residue"]["host"]) == (False, {"x": 1})
+    # What Hermes wrote is a proper folder, kept byte for byte; and our next change keeps Hermes's records' text.
+    now = (home / "cron" / "jobs.json").read_text()
+    folder = Folder(home, DiskSource(Disk()))
+    assert folder.profiles["default"].jobs.encode("x") == now.encode()
+    do(home, "jobs.update", id=b, prompt="Ours again.")
+    after = (home / "cron" / "jobs.json").read_text()
+    theirs = json.dumps(json.loads(now)["jobs"][0], indent=2).replace("\n", "\n    ")
+    assert theirs in now and theirs in after
+    assert isinstance(hermes(home, "list"), list)
+
+
+def test_hermes_knows_our_profiles(home: Path) -> None:
+    do(home, "profiles.create", name="coder", description="Codes.")
+    do(home, "profiles.create", name="gone")
+    do(home, "profiles.delete", name="gone")
+    found = hermes(home, "profiles")
+    assert isinstance(found, list) and set(found) == {"default", "coder"}
+    assert hermes(home, "description", path=str(home / "profiles" / "coder")) == "Codes."
+
+
+def test_we_read_what_hermes_approves(home: Path) -> None:
+    """A grant of ours is Hermes's own."""
+    do(home, "access.allow", platform="telegram", user_id="7")
+    code = (
+        "import json\nfrom gateway.pairing import PairingStore\n"
+        "print(json.dumps(PairingStore().is_approved('telegram', '7')))"
+    )
+    env = {"HOME": str(home.parent), "HERMES_HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    argv = [str(python_of("0.19.0")), "-I", "-c", code]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip().endswith("true"), done.stderr
