@@ -10,6 +10,7 @@ from reconciler_specs.address import Kind, selects, split_field
 
 from .action import Action, Fact, FieldRow, Row, Tier
 from .gate import verbs
+from .observe import ABSENT
 
 # What `policy.unattended` may never cover (laws, “Gate and consent”).
 _NEVER_UNATTENDED = ("delete", "access", "secrets")
@@ -71,7 +72,8 @@ class Consent:
                 return None
             if self._names(action):
                 return None
-            return Refusal(f"needs a person: {action.rule}", f"reconciler apply {address} --yes")
+            word = "provision" if action.row is Row.PROVISION else "apply"
+            return Refusal(f"needs a person: {action.rule}", f"reconciler {word} {address} --yes")
         if self.yes or self._names(action):
             return None
         return Refusal("needs --yes", "reconciler apply --yes")
@@ -84,7 +86,8 @@ class Consent:
         restoring = action.row is Row.MISSING or any(c.row is FieldRow.RESTORE for c in action.changes)
         if restoring and any(selects(split_field(t)[0], action.address) for t in self.restore):
             return True
-        rebuilt = action.row in (Row.MISSING, Row.PROVISION) and "rebuild" in self.allow
+        from_nothing = action.row is Row.UPDATE and all(c.observed is ABSENT for c in action.changes if c.writes)
+        rebuilt = (from_nothing or action.row in (Row.MISSING, Row.PROVISION)) and "rebuild" in self.allow
         return rebuilt or (Fact.RESTARTS in action.facts and "restart" in self.allow) or address in self.restore
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,9 +46,11 @@ def write(path: Path, plan: Plan, now: datetime) -> None:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> frozenset[str]:
-    """The approved row digests. Raises UsageError for what is not a plan file of the setup `owner`, or for one that
-    is older than `within` seconds."""
+def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Mapping[str, str]:
+    """The approved row digests, each with the address that it was for.
+
+    Raises UsageError for what is not a plan file of the setup `owner`, or for one older than `within` seconds.
+    """
     try:
         if path.stat().st_size > LIMIT:
             raise UsageError(f"{path}: too large for a plan file")
@@ -68,6 +71,8 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> frozens
         hours = f"{within / 3600:g} hour(s), policy.confirm_within"
         raise UsageError(f"{path}: the plan is too old to be applied ({hours})", hint=f"reconciler plan --out {path}")
     rows = document.get("rows")
-    if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("digest"), str) for r in rows):
+    if not isinstance(rows, list) or not all(
+        isinstance(r, dict) and isinstance(r.get("digest"), str) and isinstance(r.get("address"), str) for r in rows
+    ):
         raise UsageError(f"{path}: its rows are not in proper form", hint=f"reconciler plan --out {path}")
-    return frozenset(r["digest"] for r in rows)
+    return {r["digest"]: r["address"] for r in rows}

@@ -55,16 +55,19 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         elif inputs.first_contact != "provision" and ref.id not in options.provision:
             return replace(base, hold=Hold("there is no home at its path", f"reconciler provision {ref.id}"))
         observation, provisioning = provider.blank(ref), True
-    elif ref.id in options.provision:
+    elif ref.id in options.provision and not any(i.row == Row.PROVISION.value for i in inputs.intents):
         # E48: what is already there is never provisioned over.
         return replace(base, hold=Hold("there is a home already", f"reconciler adopt {ref.id}"))
     observation = provider.prepare(inputs.resources, observation)
     base = replace(base, version=observation.version, observation=observation, resources=inputs.resources)
 
+    rebuilding = provisioning and bool(base.state.owned(inputs.owner))
     contact = _meet(inputs, provider, observation, contact, provisioning)
     state = contact.state
     canons = _canons(inputs.resources, provider, observation, state, inputs.owner)
-    actions = _rows(inputs, provider, options, observation, state, canons)
+    # A home that is made again is made as declared: there is nobody's edit in it to be held for.
+    restore = (*options.restore, ref.id) if rebuilding else options.restore
+    actions = _rows(inputs, provider, restore, observation, state, canons)
     actions = provider.review(actions, observation, inputs.resources)
     head = [a for a in contact.actions if a.row in (Row.PROVISION, Row.ADOPT)]
     if head:
@@ -77,7 +80,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     actions = _waiting(actions)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
-        chosen += _unmanaged(ref.id, observation, state)
+        declared = {a.address for a in actions}
+        chosen += [a for a in _unmanaged(ref.id, observation, state) if a.address not in declared]
     hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning)
     shown = [a for a in chosen if options.in_sync or a.row is not Row.IN_SYNC]
     return replace(
@@ -148,7 +152,7 @@ def _canons(
 def _rows(
     inputs: HomeInputs,
     provider: Provider,
-    options: Options,
+    restore: Sequence[str],
     observation: Observation,
     state: HomeState,
     canons: Mapping[Address, Canon],
@@ -164,7 +168,7 @@ def _rows(
         observation=observation,
         others=others,
         mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
-        restores=_restores(options.restore),
+        restores=_restores(restore),
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
@@ -221,9 +225,7 @@ def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Addr
 def _waiting(actions: Sequence[Action]) -> list[Action]:
     """Holds rows whose needs cannot come to be in this run, and says what they wait for."""
     actions = _referring(actions)
-    missing = {
-        a.address: a for a in actions if a.hold is not None and a.row not in _STANDING and a.row not in (Row.BLOCKED,)
-    }
+    missing = {a.address: a for a in actions if a.hold is not None and not _stands(a)}
     waiting = list(actions)
     changed = bool(missing)
     while changed:
@@ -240,6 +242,14 @@ def _waiting(actions: Sequence[Action]) -> list[Action]:
                 missing[action.address] = held
             changed = True
     return waiting
+
+
+def _stands(action: Action) -> bool:
+    """Whether a held row's thing is there all the same, so that others may stand on it. What was never written yet
+    (an inference whose key the home lacks) is not."""
+    if action.row is Row.UPDATE and action.hold is not None:
+        return not action.changes or any(c.base is not None for c in action.changes)
+    return action.row in _STANDING or action.row is Row.BLOCKED
 
 
 def _referring(actions: Sequence[Action]) -> list[Action]:

@@ -26,9 +26,9 @@ class HomeRef:
     """One home as a provider sees it.
 
     `path` is absolute and resolved at the place. `options` is the setup's `door:` block for the home, closed and
-    validated by the provider's `options`, with `$key`, the key of its digests as hex, and `$owner`, the setup's
-    name for marks in files. `timezone` is the setup's word, "" if it says nothing. `keyed` says whether that key is
-    kept, so that a digest of this run can be compared with one of another.
+    validated by the provider's `options`, with `$key`, the key of its digests as hex, and `$owner` and `$formerly`,
+    the setup's name and former names for marks in files. `timezone` is the setup's word, "" if it says nothing.
+    `keyed` says whether that key is kept, so that a digest of this run can be compared with one of another.
     """
 
     id: str

@@ -15,7 +15,7 @@ from .action import Action, FieldChange, FieldRow, Hold, Row
 from .bind import shape_in
 from .fields import decide
 from .match import Triple, place_id
-from .merge import shape_over
+from .merge import clashes, shape_over
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, KindTraits
 from .values import from_base, members, same
@@ -54,7 +54,7 @@ def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
         why = f"id {owned.id} is now another object"
         return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, observed, why))
     if owned is not None and (stands or isinstance(observed, Observed)):
-        return _fields(triple, canon, rules)
+        return _foreign_fields(triple, canon, rules) or _fields(triple, canon, rules)
     if owned is None and (stands or isinstance(observed, Observed)):
         if stands:
             return _foreign_fields(triple, canon, rules) or _fields(triple, canon, rules)
@@ -250,7 +250,8 @@ def _foreign_fields(triple: Triple, canon: Canon, rules: Rules) -> Action | None
     for owner, thing in _others_at(triple.address, rules).items():
         for name, value in canon.fields.items():
             base = thing.fields.get(name)
-            if base is not None and not same(base.declared, value):
+            shape = _shape(triple.address, canon, triple.desired, name, base)
+            if base is not None and clashes(shape, value, from_base(base.declared)):
                 why = f"setups {owner!r} and {rules.owner!r} declare different values of {name}"
                 return Action(Row.FOREIGN, triple.address, reason=why, hold=Hold(why))
     return None

@@ -82,6 +82,10 @@ class HomeRun:
                     yield from self._step(door, step)
             except ReconcilerError as error:
                 # What was begun is in the journal: the next run looks, and settles it (L11).
+                told = {a.address for a, _ in self._done} | set(self._failed)
+                for action in actions:
+                    if action.address not in told:
+                        yield self._outcome(action, Verdict(Outcome.SKIPPED, "the home failed"), None)
                 yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
                 return
             yield from self._last_look()

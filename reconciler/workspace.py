@@ -10,7 +10,7 @@ import secrets
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +63,9 @@ class Workspace:
         try:
             return self._providers[harness]
         except KeyError:
-            have = ", ".join(sorted(self._providers)) or "none"
-            raise ProviderError(f"no provider for harness {harness!r} is installed (installed: {have})") from None
+            raise ProviderError(
+                f"no provider for harness {harness!r} is installed", hint="reconciler explain lists those that are"
+            ) from None
 
     def ref(self, home_id: str) -> HomeRef:
         """The home with its path resolved at its place. Raises ProviderError if the place cannot be reached, or if
@@ -77,14 +78,19 @@ class Workspace:
         provider = self.provider(home.harness)
         wrong = provider.options(home.door)
         if wrong:
-            raise ProviderError(f"{home.where}: door: {'; '.join(wrong)}")
+            raise ProviderError(f"{home.where}: {'; '.join(wrong)}")
         place = self._place(home)
         try:
             path = provider.home_path(home.path, place)
         except OSError as error:
             raise ProviderError(f"{home.id}: {home.path}: {error.strerror or error}") from error
         kept = self.store.key_for(Physical(place.name, home.harness, path))
-        options = {**home.door, "$key": (kept or secrets.token_bytes(32)).hex(), "$owner": self.setup.name}
+        options = {
+            **home.door,
+            "$key": (kept or secrets.token_bytes(32)).hex(),
+            "$owner": self.setup.name,
+            "$formerly": list(self.setup.formerly),
+        }
         return HomeRef(
             home.id, home.harness, place, path, options, home.timezone, home.harness_version, keyed=kept is not None
         )
@@ -187,8 +193,11 @@ class Workspace:
         seen: dict[Physical, str] = {}
         checked = []
         for plan in plans:
+            if plan.failed or plan.elsewhere:
+                checked.append(plan)
+                continue
             first = seen.setdefault(physical(plan.ref), plan.id)
-            if first != plan.id and not plan.failed:
+            if first != plan.id:
                 why = f"{first} and {plan.id} are one physical home ({plan.ref.path})"
                 plan = HomePlan(plan.ref, plan.owner, failed=why)
             checked.append(plan)
@@ -251,15 +260,27 @@ class Workspace:
     @contextmanager
     def lock(self, ref: HomeRef) -> Iterator[HomeGuard]:
         """L13: one writer per home. Raises StateLocked, naming the holder, after 10 s."""
-        directory = Path(ref.path)
-        if not ref.place.local or not directory.is_dir():
-            # Not ours to open from here, or not made yet: runs from this machine meet at a folder of the state. At
-            # the place itself the worker holds the home.
-            directory = self.store.root / "locks" / physical(ref).key
-            self.store.files.mkdir(directory)
         command = " ".join(["reconciler", *sys.argv[1:2]])
-        with lock_home(directory, physical(ref), self.store.root, command=command, wait=self.lock_wait) as lock:
-            yield HomeGuard(lock.fd)
+        # Runs from this machine meet at a folder of the state, which is there before the home is; whoever comes from
+        # elsewhere meets us at the home itself (at another place the worker holds it).
+        meeting = self.store.root / "locks" / physical(ref).key
+        self.store.files.mkdir(meeting)
+        with ExitStack() as held:
+
+            def take(directory: Path, announce: bool) -> int:
+                lock = lock_home(
+                    directory,
+                    physical(ref),
+                    self.store.root,
+                    command=command,
+                    wait=self.lock_wait,
+                    announce=announce,
+                )
+                return held.enter_context(lock).fd
+
+            there = ref.place.local and Path(ref.path).is_dir()
+            fd = take(meeting, announce=not there)
+            yield HomeGuard(take(Path(ref.path), announce=True) if there else fd)
 
     def keep_key(self, ref: HomeRef) -> None:
         """Keeps the home's digest key from now on. Called before the first record that holds a digest of it."""

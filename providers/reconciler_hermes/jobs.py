@@ -60,8 +60,12 @@ def read(place: Place, profile: home.Profile, version: str | None, current: Mapp
             Kind.JOB, profile.name, name, dict.fromkeys(thing.fields, reason), thing.name, fingerprint=thing.fingerprint
         )
         notes.append(reason.reason)
-    store = Store.PROPER if found else Store.EMPTY
+    store = Store.PROPER if found or FRAME in data else Store.EMPTY
     return JobStore(things, store, tuple(notes), _ended(place, profile.folder, set(things)))
+
+
+FRAME = b'"jobs"'
+"""What even a store without records holds: a person who removed the last job leaves it, a lost file does not."""
 
 
 def load(data: bytes, path: str) -> tuple[list[records.Record], list[str]]:

@@ -31,7 +31,7 @@ def hider(ref: HomeRef) -> Hider:
 
 def owner(ref: HomeRef) -> str:
     """The setup's name, which stands in the markers of our blocks."""
-    return str(ref.options.get("$owner") or "setup")
+    return "\n".join([str(ref.options.get("$owner") or "setup"), *ref.options.get("$formerly", ())])
 
 
 def observe(ref: HomeRef, wanted: Wanted) -> Observation:
@@ -213,13 +213,20 @@ class _Reading:
                 f"active_profile is {name}{gone}: plain `hermes …` commands go there; this plan goes by what it names"
             )
 
+    def _unread(self) -> str:
+        """F05: a Hermes that cannot read its config runs on its defaults, and a job made then would carry them."""
+        for (_, kind), things in self.things.items():
+            if kind is Kind.SETTING and isinstance(things, Unknown):
+                return things.reason
+        return ""
+
     def result(self, blocked: str) -> Observation:
         return Observation(
             version=self.hermes.version,
             things=self.things,
             stores=self.stores,
             ended=self.ended,
-            blocked=blocked,
+            blocked=blocked or self._unread(),
             notes=tuple(self.notes),
             facts=self.facts,
         )

@@ -79,7 +79,9 @@ def text(args: Args, name: str, op: str) -> str:
     """A text that is not blank. Raises Refused."""
     value = args.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise Refused(f"{op}: {name} is required, a text")
+        raise Refused(
+            f"{name} is required" if value in (None, "") or isinstance(value, str) else f"{op}: {name} must be a text"
+        )
     return value.strip()
 
 

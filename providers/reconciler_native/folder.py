@@ -23,8 +23,9 @@ PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 """The form of a profile's name: Hermes's, so that the folder can be opened with it."""
 RESERVED = frozenset({"hermes", "test", "tmp", "root", "sudo"})
 TRASH = "profiles/.trash"
-MARKS = ("config.yaml", "SOUL.md", "AGENTS.md", "cron", "profiles", "profile.yaml", "orchestrator.lock", ".env")
-"""What tells a home from another folder: one of these is there."""
+MARK = ".orchestrator.write"
+"""The file that makes a folder a native home, and on which every writer takes its lock. A home of Hermes has none: it
+looks the same, and is Hermes's to write."""
 
 _EDITED = ("env", "config", "meta")
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import lease
-from .disk import FILE, Disk
+from .disk import Disk
 from .errors import HomeHeld, LoadFailed
-from .folder import MARKS, DiskSource, Folder, KeptSource
+from .folder import MARK, DiskSource, Folder, KeptSource
 
 WAIT = 10.0
 """Seconds that a writer waits for another one."""
 _POLL = 0.005
-LOCK = ".orchestrator.write"
 _STAMP = b"_config_version: 33\n"
 """What Hermes 0.19 writes into a new home; without it an update of Hermes would rewrite the file."""
 _EMPTY_JOBS = b'{\n  "jobs": [],\n  "updated_at": null\n}'
@@ -67,8 +66,7 @@ class Home:
     def locked(self) -> Iterator[None]:
         """The one lock of every writer. Raises HomeHeld, LoadFailed."""
         self._is_one()
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with self._flock(self.root / LOCK, flags):
+        with self._flock(self.root / MARK):
             yield
 
     def _is_one(self) -> None:
@@ -81,13 +79,13 @@ class Home:
         if not path.exists():
             yield
             return
-        with self._flock(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC):
+        with self._flock(path):
             yield
 
     @contextlib.contextmanager
-    def _flock(self, path: Path, flags: int) -> Iterator[None]:
+    def _flock(self, path: Path) -> Iterator[None]:
         try:
-            fd = os.open(path, flags, FILE)
+            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise HomeHeld(f"{path}: {error.strerror or error}") from error
         try:
@@ -116,8 +114,8 @@ def _within(seconds: float, done: Callable[[], bool]) -> bool:
 
 
 def is_home(root: Path) -> bool:
-    """Whether a folder is one: some file of a home is in it."""
-    return root.is_dir() and any((root / mark).exists() for mark in MARKS)
+    """Whether a folder is one: it bears the mark."""
+    return root.is_dir() and (root / MARK).is_file()
 
 
 def init(root: Path, disk: Disk | None = None) -> bool:
@@ -130,9 +128,10 @@ def init(root: Path, disk: Disk | None = None) -> bool:
         raise LoadFailed(str(root), "not a folder")
     there = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
     if there:
-        raise LoadFailed(str(root), f"not empty, and not a home: it holds {there[0]}")
+        raise LoadFailed(str(root), f"not empty, and not a native home: it holds {there[0]} and no {MARK}")
     disk.write(root / "cron" / "jobs.json", _EMPTY_JOBS)
     root.chmod(0o700)
-    # Last, since it is what makes the folder a home.
     disk.write(root / "config.yaml", _STAMP)
+    # Last, since it is what makes the folder a home.
+    disk.write(root / MARK, b"")
     return True

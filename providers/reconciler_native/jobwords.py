@@ -66,8 +66,9 @@ def _when(when: Any, zone: str) -> Json:
     if not isinstance(when, dict):
         return None if when is None else {NATIVE: when}
     kind = when.get("kind")
-    if kind == "interval" and isinstance(when.get("minutes"), int):
-        return {"every": f"{when['minutes']}m"}
+    minutes = when.get("minutes")
+    if kind == "interval" and isinstance(minutes, int) and not isinstance(minutes, bool) and minutes > 0:
+        return {"every": f"{minutes}m"}
     if kind == "cron" and isinstance(when.get("expr"), str) and len(when["expr"].split()) == 5:
         return _cron(when["expr"], str(when.get("tz") or ""), zone)
     moment = schedule.instant(when.get("run_at"), zone) if kind == "once" else None

@@ -158,7 +158,8 @@ def acquiring(root: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        guard.rmdir()
+        with contextlib.suppress(OSError):
+            guard.rmdir()  # what somebody put into it stays, and the next one is told
 
 
 def acquire(root: Path, disk: Disk | None = None) -> tuple[Held, Found]:

@@ -27,6 +27,8 @@ def _create(ctx: Context, args: Args) -> Result:
     job_id = _new_id(ctx, args)
     if "schedule" not in args:
         raise Refused("schedule is required")
+    if isinstance(args.get("prompt"), str) and not args["prompt"].strip():
+        raise Refused("prompt is required")
     blank: record.Record = {
         **dict.fromkeys(record.ORDER[:-1]),
         "id": job_id,
@@ -182,15 +184,20 @@ def _bare(value: Any) -> Any:
     return {k: v for k, v in value.items() if k != "display"} if isinstance(value, dict) else value
 
 
+def _kind(job: record.Record) -> Any:
+    when = job.get("schedule")
+    return when.get("kind") if isinstance(when, dict) else None
+
+
 def _repeats(job: record.Record, new: record.Record, given: Args, moved: bool) -> None:
     repeat = dict(job["repeat"]) if isinstance(job.get("repeat"), dict) else {"times": None, "completed": 0}
-    once = isinstance(new.get("schedule"), dict) and new["schedule"].get("kind") == "once"
+    once = _kind(new) == "once"
     if "repeat" in given:
         times = given["repeat"]
         if times is not None and (isinstance(times, bool) or not isinstance(times, int) or times < 1):
             raise Refused("repeat must be a whole number, at least 1 (leave it out for ever)")
         repeat["times"] = times
-    elif moved and not once and (job.get("schedule") or {}).get("kind") == "once" and repeat.get("times") == 1:
+    elif moved and not once and _kind(job) == "once" and repeat.get("times") == 1:
         repeat["times"] = None
     if once and repeat.get("times") is None:
         repeat["times"] = 1
@@ -316,6 +323,8 @@ def surface_key(surface: Any) -> tuple[str, str, str, str, str]:
 
 
 def _session(ctx: Context, args: Args, op: str) -> Result:
+    if not args.get("surface"):
+        raise Refused(f"{op} needs the surface to act on (platform|kind|chat_id|thread_id|participant_id)")
     key = "|".join(surface_key(text(args, "surface", op)))
     raise Refused(
         f"no live conversation on {key} in profile {ctx.profile.name}; `{op}` ends a binding that exists, and a native "

@@ -19,7 +19,7 @@ from reconciler_specs.shape import Json
 from . import lease, observed, ops_profiles
 from .disk import LIMIT
 from .errors import LoadFailed
-from .folder import DEFAULT, MARKS, Folder, Profile
+from .folder import DEFAULT, MARK, Folder, Profile
 from .hiding import Hider
 from .jobsfile import JobsFile
 from .ops_files import LIMIT as FILE_LIMIT
@@ -98,8 +98,10 @@ def observe(ref: HomeRef, wanted: Wanted) -> Observation:
     if found.kind != "dir":
         raise ProviderError(f"{root} is a {found.kind}, not a native home")
     there = names(place, root)
-    if there and not set(there) & set(MARKS):
-        raise ProviderError(f"{root} is not a native home: it holds {', '.join(there[:3])}, but no {MARKS[0]}")
+    if not there:
+        return Observation(exists=False, version=VERSION, facts=facts)
+    if MARK not in there:
+        raise ProviderError(f"{root} is not a native home: it holds {', '.join(there[:3])}, but no {MARK}")
     reading = _Reading(ref, wanted)
     reading.all()
     uid = place.uid()

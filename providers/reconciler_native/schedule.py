@@ -106,9 +106,9 @@ def _text(spec: Any, now: datetime) -> dict[str, Any]:
     if instant(raw) is not None and len(raw) >= 10:
         return _once(raw)
     raise Refused(
-        f"schedule {raw[:80]!r} is not a schedule: use '30m' / 'every 2h', 'in 30m', five-field cron ('0 9 * * *'), "
-        "an ISO timestamp, or the typed {kind: once|interval|cron} form. Day/time phrasing such as 'every monday 9am' "
-        "is not accepted: write it as cron."
+        f"schedule {json.dumps(raw[:80])} is not a schedule: use '30m' / 'every 2h', 'in 30m', five-field cron "
+        "('0 9 * * *'), an ISO timestamp, or the typed {kind: once|interval|cron} form. Day/time phrasing such as "
+        "'every monday 9am' is not accepted: write it as cron."
     )
 
 

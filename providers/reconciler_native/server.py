@@ -22,6 +22,8 @@ from .operator import BATCH, Line, apply_lines
 
 _IDLE = 30.0  # seconds that a caller has for sending its line, or for taking its answer
 _MANY = 64  # connections at a time
+_PATIENCE = 3.0  # seconds for the write lock: a daemon that is told to stop is gone within 5
+_LINES = 1000  # of one batch, for the same reason
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
@@ -37,6 +39,7 @@ class Server:
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._stopping = False
         self._listener: socket.socket | None = None
+        self._socket: os.stat_result | None = None
 
     def stop(self, *_: object) -> None:
         """From a signal handler or another thread: what is under way is finished, then `run` returns."""
@@ -57,6 +60,7 @@ class Server:
             finally:
                 os.umask(before)
             listener.listen(_MANY)
+            self._socket = (self._home.root / lease.SOCKET).stat(follow_symlinks=False)
         except OSError as error:
             listener.close()
             raise HomeHeld(f"{self._home.root / lease.SOCKET}: {error.strerror or error}") from error
@@ -148,7 +152,10 @@ class Server:
             self._end(connection)
         if self._listener is not None:
             self._listener.close()
-            (self._home.root / lease.SOCKET).unlink(missing_ok=True)
+            path = self._home.root / lease.SOCKET
+            with contextlib.suppress(FileNotFoundError):
+                if self._socket is not None and os.path.samestat(path.stat(follow_symlinks=False), self._socket):
+                    path.unlink()
         self._selector.close()
         os.close(self._wake)
         os.close(self._woken)
@@ -170,6 +177,8 @@ def _listed(raw: dict[str, Any]) -> list[Any]:
     lines = args.get("lines") if isinstance(args, dict) else None
     if not isinstance(lines, list):
         raise Refused("batch: lines is a list of {op, args, profile}")
+    if len(lines) > _LINES:
+        raise Refused(f"batch: at most {_LINES} lines at a time")
     return lines
 
 
@@ -192,7 +201,7 @@ def holding(root: Path, disk: Disk | None = None) -> Iterator[tuple[Home, lease.
         cold.load().check()
         held, before = lease.acquire(root, cold.disk)
     try:
-        yield Home(root, cold.disk, serving=held), before
+        yield Home(root, cold.disk, serving=held, wait=_PATIENCE), before
     finally:
         held.release()
 

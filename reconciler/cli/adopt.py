@@ -12,7 +12,7 @@ from .common import File, State
 if TYPE_CHECKING:
     from reconciler_specs.address import Address
 
-    from ..adopt import Draft, Taken
+    from ..adopt import Draft, Survey, Taken
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +20,10 @@ def register(app: typer.Typer) -> None:
 
 
 def adopt(
-    what: Annotated[list[str], typer.Argument(help="The path of a home, or a home or address of the setup.")],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="The path of a home, or a home or address of the setup.", show_default=False),
+    ] = None,
     name: Annotated[str | None, typer.Option("--as", help="The home's id in the setup (for a path).")] = None,
     extends: Annotated[str | None, typer.Option("--extends", help="The template that the new block extends.")] = None,
     mapping: Annotated[
@@ -37,7 +40,10 @@ def adopt(
     from .common import setup_path
 
     pairs = _mapping(mapping or [])
-    first = what[0] if what else next((str(a) for a in pairs), "")
+    what = what or sorted(str(a) for a in pairs)
+    if not what:
+        raise UsageError("what is to be adopted?", hint="reconciler adopt PATH, or a home or address of the setup")
+    first = what[0]
     try:
         path: Path | None = setup_path(file)
     except UsageError:
@@ -117,6 +123,7 @@ def _adopt_path(
 
     setup = existing if existing is not None and existing.exists() else file
     found = survey(target, providers())
+    _not_twice(setup, found, state)
     home_id = name or _free_name(setup, found.ref.path)
     made = draft(found, home_id, target, only=only or "", everything=everything, extends=extends or "")
     if show:
@@ -138,6 +145,23 @@ def _adopt_path(
             out(f"    {safe(str(action.address))}  {action.row}  {safe(why)}")
     out("next: reconciler plan")
     return 0
+
+
+def _not_twice(setup: Path, found: Survey, state: Path | None) -> None:
+    """Raises UsageError if the setup declares this very home already: two blocks would be one physical home."""
+    from ..errors import ProviderError, UsageError
+    from .common import workspace
+
+    if not setup.exists():
+        return
+    space = workspace(setup, state)
+    for home_id in space.setup.homes:
+        try:
+            ref = space.ref(home_id)
+        except ProviderError:
+            continue
+        if (ref.place.name, ref.harness, ref.path) == (found.ref.place.name, found.ref.harness, found.ref.path):
+            raise UsageError(f"{setup} declares this home already, as {home_id}", hint=f"reconciler adopt {home_id}")
 
 
 def _free_name(setup: Path, path: str) -> str:

@@ -36,6 +36,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         _extend(next((a for a in argv if not a.startswith("-")), ""))
         result = app(list(argv), standalone_mode=False)
+        sys.stdout.flush()
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:
@@ -45,12 +46,13 @@ def run(argv: Sequence[str]) -> int:
         _tell(error)
         return 1
     except KeyboardInterrupt:
-        print("\nInterrupted. What was begun is in the journal; the next run looks.", file=sys.stderr)
-        return 6
+        return _interrupted()
     except BrokenPipeError:
-        # The reader (head, less) went away: leave quietly, and keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _silenced(0)
+    except OSError as error:
+        # What commands read and write has its own words; left is our own output (a full disk behind it).
+        print(f"The output cannot be written ({error.strerror or error}).", file=sys.stderr)
+        return _silenced(1)
     except Exception as error:
         code = _usage(error)
         if code is None and os.environ.get("RECONCILER_DEBUG"):
@@ -58,7 +60,20 @@ def run(argv: Sequence[str]) -> int:
         if code is None:
             print(f"reconciler has a bug: {type(error).__name__}. Run again with RECONCILER_DEBUG=1.", file=sys.stderr)
         return 1
+    if result == 130:  # the parser's word for Ctrl-C; no command of ours ends with it
+        return _interrupted()
     return result if isinstance(result, int) else 0
+
+
+def _silenced(code: int) -> int:
+    """The reader (head, less) went away, or the disk is full: keep Python from complaining again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _interrupted() -> int:
+    print("\nInterrupted. What was begun is in the journal; the next run looks.", file=sys.stderr)
+    return 6
 
 
 def _extend(command: str) -> None:

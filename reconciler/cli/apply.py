@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,17 +110,19 @@ def _carry_out(
     from .common import check_selected
     from .render.outcome import Reporter
 
+    approved = _approved(plan, space) if plan is not None else None
     made = space.plan(options)
     check_selected(made, (*options.targets, *options.restore))
     if not json:
         _show(made)
-    consent = _consent(made, options, space, plan=plan, expect=expect, reviewed=reviewed, yes=yes, json=json)
+    consent = _consent(made, options, approved, expect=expect, reviewed=reviewed, yes=yes, json=json)
     if consent is None:
         return 5
     reporter = Reporter(quiet=json)
     with _sink(events) as write, _interrupts() as stop:
         told: list[Event] = []
-        for event in carry_out(made, consent, space, options, parallel=parallel, stop=stop):
+        events_ = carry_out(made, consent, space, options, parallel=parallel, stop=stop)
+        for event in chain(events_, _no_longer(made, approved or {})):
             told.append(event)
             write(event)
             reporter.tell(event)
@@ -144,9 +148,8 @@ def _show(made: Plan) -> None:
 def _consent(
     made: Plan,
     options: Options,
-    space: Workspace,
+    approved: Mapping[str, str] | None,
     *,
-    plan: Path | None,
     expect: str | None,
     reviewed: bool,
     yes: bool,
@@ -158,14 +161,8 @@ def _consent(
 
     everything = frozenset(d for h in made.homes for a in h.open for d in (h.digests[a.address],))
     asked = Consent(yes=yes, reviewed=reviewed, named=options.targets, restore=options.restore, allow=options.allow)
-    if plan is not None:
-        from dataclasses import replace
-        from datetime import UTC, datetime
-
-        from ..planfile import WITHIN, read
-
-        approved = read(plan, space.setup.name, datetime.now(UTC), space.setup.policy.confirm_within or WITHIN)
-        return replace(asked, approved=approved, only_approved=True)
+    if approved is not None:
+        return replace(asked, approved=frozenset(approved), only_approved=True)
     if expect is not None:
         if expect != made.digest:
             raise UsageError(
@@ -180,6 +177,28 @@ def _consent(
     if not ask(made, reviewed=reviewed):
         return None
     return Consent(yes, everything, False, True, reviewed, options.targets, options.restore, options.allow)
+
+
+def _approved(plan: Path, space: Workspace) -> Mapping[str, str]:
+    from datetime import UTC, datetime
+
+    from ..planfile import WITHIN, read
+
+    return read(plan, space.setup.name, datetime.now(UTC), space.setup.policy.confirm_within or WITHIN)
+
+
+def _no_longer(made: Plan, approved: Mapping[str, str]) -> Iterator[Event]:
+    """E30, E31: what a plan file approved and a fresh plan holds back is refused, with what it is now."""
+    from ..event import Event, Outcome
+
+    now = {str(a.address): (h, a) for h in made.homes for a in h.actions}
+    going_on = {str(a.address) for h in made.homes for a in h.open}
+    for address in dict.fromkeys(approved.values()):
+        if address in now and address not in going_on:
+            home, action = now[address]
+            held = action.hold.why if action.hold else ", ".join(f"{c.field}: {c.row}" for c in action.changes)
+            reason = f"approved, and changed since: now {action.row}, {held or 'nothing to do'}"
+            yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reconciler_specs.setup import Setup
+
     from ..plan import Plan
     from ..provider import Provider
     from ..workspace import Workspace
@@ -71,8 +73,25 @@ def workspace(file: Path | None, state: Path | None) -> Workspace:
     from ..workspace import Workspace
 
     setup = load(setup_path(file))
-    wanted = {home.harness for home in setup.homes.values()}
-    return Workspace(setup, LocalStore(state_dir(state)), providers(wanted))
+    store = LocalStore(state_dir(state))
+    left = {physical.harness for physical in store.list()}
+    found = providers({home.harness for home in setup.homes.values()} | left)
+    check_doors(setup, found)
+    return Workspace(setup, store, found)
+
+
+def check_doors(setup: Setup, found: dict[str, Provider]) -> None:
+    """Raises SpecError for `door:` blocks that their provider does not take: only it knows what they may hold."""
+    from reconciler_specs.errors import Reason, SpecError
+
+    reasons = [
+        Reason(home.where, f"{home.id}: {wrong}", f"reconciler explain {home.harness}")
+        for home in setup.homes.values()
+        if home.harness in found
+        for wrong in found[home.harness].options(home.door)
+    ]
+    if reasons:
+        raise SpecError(reasons)
 
 
 def check_targets(space: Workspace, targets: list[str]) -> tuple[str, ...]:

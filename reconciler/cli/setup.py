@@ -57,12 +57,13 @@ def validate(json: Json = False, file: File = None) -> int:
     from reconciler_specs.errors import SpecError
     from reconciler_specs.load import load
 
-    from .common import setup_path
+    from .common import check_doors, providers, setup_path
     from .render.style import out
 
     path = setup_path(file)
     try:
         setup = load(path)
+        check_doors(setup, providers({home.harness for home in setup.homes.values()}))
     except SpecError as error:
         if not json:
             raise

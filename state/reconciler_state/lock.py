@@ -69,12 +69,14 @@ def lock_home(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
     files: Files | None = None,
+    announce: bool = True,
 ) -> Iterator[HomeLock]:
     """Holds the lock of the home at `directory` (a real path) while the block runs.
 
     Waits up to `wait` seconds. Raises StateLocked naming the holder, StateError if the directory cannot be opened.
     `root` is the state folder: the note `holders/KEY.json` stands there while the lock is held, only for others'
-    messages. `command` goes into it and must hold no secret (L5).
+    messages. `command` goes into it and must hold no secret (L5). Without `announce` no note is written: the lock is
+    one of two that a run takes, and the other one has the note.
     """
     note = root / "holders" / f"{physical.key}.json"
     files = files or Files()
@@ -83,11 +85,13 @@ def lock_home(
         me = Holder.me(command)
         # The note is a courtesy: a state folder that cannot be written is `probe`'s to report.
         with contextlib.suppress(StateError):
-            files.write(note, json.dumps(asdict(me), sort_keys=True).encode() + b"\n")
+            if announce:
+                files.write(note, json.dumps(asdict(me), sort_keys=True).encode() + b"\n")
         try:
             yield HomeLock(fd)
         finally:
-            _withdraw(note, me, files)
+            if announce:
+                _withdraw(note, me, files)
     finally:
         # Not LOCK_UN: that would let go for a worker that still holds the same open file.
         os.close(fd)

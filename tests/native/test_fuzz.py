@@ -14,11 +14,11 @@ from native.lab import AT, tree
 from reconciler_native.home import Home, init
 from reconciler_native.operator import OPS, VERBS, Line, apply_operator
 
-odd = st.sampled_from(
+odd: st.SearchStrategy[Any] = st.sampled_from(
     [
         "", " ", "a", "default", "coder", "slack", "slack:C1", "a.b", "SOUL.md", "scripts/x", "0755", "30m",
-        "0 8 * * *", "x" * 70, "../x", "\n", "\ud800", "\0", "$hidden", "${X}", 0, 1, -1, 1.5, True, False, None, [], {},
-        [None], ["a"], {"a": 1}, {"secret": "KEY"}, {"secret": "X"}, {"kind": "cron", "expr": "* * * * *", "tz": 5},
+        "0 8 * * *", "x" * 70, "../x", "\n", "\ud800", "\0", "$hidden", "${X}", 0, 1, -1, 1.5, True, False, None, [],
+        {}, [None], ["a"], {"a": 1}, {"secret": "KEY"}, {"secret": "X"}, {"kind": "cron", "expr": "* * * * *", "tz": 5},
         {"kind": "interval", "minutes": 10**40}, {"kind": "once", "run_at": 5}, {"provider": "p", "model": "m"},
         [{"match": {"platform": "x"}, "profile": "default"}], [{"provider": "p", "model": "m"}],
         {"t": {"provider": "p", "model": "m"}}, {"harness": "codex"}, {"$hidden": "x"}, 10**400,

@@ -11,8 +11,16 @@ import pytest
 
 from hermes.lab import python_of
 from native.lab import do, tree
+from reconciler.errors import ProviderError
+from reconciler.observe import Wanted
+from reconciler.place import LocalPlace
+from reconciler.provider import HomeRef
 from reconciler_native.disk import Disk
+from reconciler_native.errors import LoadFailed
 from reconciler_native.folder import DiskSource, Folder
+from reconciler_native.home import Home, init
+from reconciler_native.operator import apply_operator
+from reconciler_native.provider import NativeProvider
 
 pytestmark = pytest.mark.hermes
 
@@ -104,3 +112,17 @@ def test_we_read_what_hermes_approves(home: Path) -> None:
     argv = [str(python_of("0.19.0")), "-I", "-c", code]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     assert done.stdout.strip().endswith("true"), done.stderr
+
+
+def test_a_home_of_hermes_is_not_taken_for_ours(tmp_path: Path) -> None:
+    """The two look alike; only what `init` has made is written by us."""
+    root = tmp_path / "theirs"
+    root.mkdir()
+    (root / "config.yaml").write_text("_config_version: 33\n")
+    ref = HomeRef("main", "native", LocalPlace(), str(root))
+    with pytest.raises(ProviderError, match="not a native home"):
+        NativeProvider().observe(ref, Wanted())
+    with pytest.raises(LoadFailed, match="not a native home"):
+        init(root)
+    assert not apply_operator(Home(root), "jobs.create", {"prompt": "x", "schedule": "1h"})["ok"]
+    assert [p.name for p in root.iterdir()] == ["config.yaml"]

@@ -13,14 +13,16 @@ import pytest
 
 from native.lab import do, serving, tree
 from reconciler.action import Row
-from reconciler.adopt import adopt_home
+from reconciler.adopt import adopt_home, draft, survey
 from reconciler.plan import Options
+from reconciler.provider import Code, Step
 from reconciler.testing.conformance import CHECKS
 from reconciler.testing.kit import Kit, World, job, outcomes
 from reconciler.testing.kit import world as make_world
 from reconciler_native import lease, wire
 from reconciler_native.home import init
 from reconciler_native.provider import NativeProvider
+from reconciler_specs.address import Kind
 
 TOKEN = "sk-" + "0123456789abcdef" * 2
 
@@ -306,6 +308,58 @@ def test_a_lost_answer_is_uncertain_and_settled_by_looking(world: World) -> None
         assert list(Nobody(root).jobs().values()) == ["brief"]
         daemon.terminate()
         daemon.wait(5)
+
+
+def test_what_is_adopted_from_the_path_is_the_same_setup_again(world: World) -> None:
+    """`adopt PATH`: each thing in the setup's words, and the plan of that setup asks for nothing but to own it."""
+    world.converge(world.text(JOBS, ALL))
+    before = tree(world.home.path)
+    found = survey(str(world.home.path), {"native": world.provider})
+    made = draft(found, "main", str(world.home.path), everything=True)
+    text = json.dumps({"version": 1, "name": "again", "homes": {"main": {**made.block, "first_contact": "adopt"}}})
+    rows = world.rows(text)
+    changes = {(k, c.field, str(c.row)) for k, a in rows.items() for c in a.changes}
+    assert not {c for c in changes if c[2] not in ("claim", "stamp", "in-sync")}, changes
+    for thing in found.observation.all():
+        if thing.kind is Kind.JOB and thing.name == "watch":
+            said = world.provider.express(thing, found.observation)
+            assert (said["monitor"], said["session"], said["metadata"]) == (
+                {"url": "https://example.com/x"},
+                "main",
+                {"team": "ops"},
+            )
+            assert (said["repeat"], said["toolsets"], said["workdir"]) == (3, ["web", "files"], "/srv/work")
+    assert tree(world.home.path) == before
+
+
+def test_a_hidden_value_stays_when_its_neighbour_is_written(world: World) -> None:
+    root = world.home.path
+    (root / "config.yaml").write_text("x:\n  hint: use " + TOKEN + " here\n  n: 1\n")
+    world.converge(world.text(rest="settings: {x: {n: 2}}"))
+    assert (root / "config.yaml").read_text() == "x:\n  hint: use " + TOKEN + " here\n  n: 2\n"
+
+
+def test_files_are_stale_torn_or_not_ours_and_then_left(world: World) -> None:
+    root = world.home.path
+    text = world.text(rest='files: {SOUL.md: {text: "I am.\\n"}, AGENTS.md: {block: ./ours.md}}')
+    world.converge(text)
+    plan = world.space(world.text(rest='files: {SOUL.md: {text: "New.\\n"}, AGENTS.md: {block: ./ours.md}}')).plan(
+        Options()
+    )
+    (root / "SOUL.md").write_text("Theirs.\n")
+    with world.provider.open(plan.homes[0].ref, None) as door:
+        [answer] = door.perform(Step(plan.homes[0].ref, plan.homes[0].open))
+    assert answer.code is Code.STALE
+    assert (root / "SOUL.md").read_text() == "Theirs.\n"
+    (root / "AGENTS.md").write_text("<!-- >>> reconciler:solo >>> -->\ntorn\n")
+    row = world.rows(text)["default/files/AGENTS.md"]
+    assert "do not pair up" in str([c.observed for c in row.changes])
+
+
+def test_many_jobs_go_in_batches(world: World) -> None:
+    jobs = "".join(job(f"j{n:03}", **({"context_from": f"[j{n - 1:03}]"} if n % 100 == 1 else {})) for n in range(450))
+    world.converge(world.text(jobs))
+    assert len(Nobody(world.home.path).jobs()) == 450
 
 
 def test_options_are_closed() -> None:

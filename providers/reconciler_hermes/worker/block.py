@@ -20,16 +20,18 @@ def markers(path: str, owner: str) -> tuple[str, str]:
 
 
 def _span(text: str, path: str, owner: str) -> tuple[int, int] | None:
-    """Line numbers of the two markers. Raises Torn."""
-    first, last = markers(path, owner)
+    """Line numbers of the two markers. `owner` is the setup's name, with former ones on lines below. Raises Torn."""
     lines = text.splitlines()
-    starts = [n for n, line in enumerate(lines) if line.strip() == first]
-    ends = [n for n, line in enumerate(lines) if line.strip() == last]
-    if not starts and not ends:
-        return None
-    if len(starts) != 1 or len(ends) != 1 or starts[0] > ends[0]:
-        raise Torn(f"{path}: the markers {first!r} and {last!r} do not pair up")
-    return starts[0], ends[0]
+    for name in owner.split("\n"):
+        first, last = markers(path, name)
+        starts = [n for n, line in enumerate(lines) if line.strip() == first]
+        ends = [n for n, line in enumerate(lines) if line.strip() == last]
+        if not starts and not ends:
+            continue
+        if len(starts) != 1 or len(ends) != 1 or starts[0] > ends[0]:
+            raise Torn(f"{path}: the markers {first!r} and {last!r} do not pair up")
+        return starts[0], ends[0]
+    return None
 
 
 def find(text: str, path: str, owner: str) -> str | None:
@@ -42,7 +44,7 @@ def find(text: str, path: str, owner: str) -> str | None:
 
 def put(text: str, path: str, owner: str, block: str | None) -> str:
     """`text` with our block replaced, added at its end, or (None) taken out. Raises Torn."""
-    first, last = markers(path, owner)
+    first, last = markers(path, owner.partition("\n")[0])
     span = _span(text, path, owner)
     lines = text.splitlines(keepends=True)
     if block is None:

@@ -69,7 +69,7 @@ class Reporter:
     def close(self, plan: Plan, told: Sequence[Event]) -> None:
         """The summary, from what was told: the journal's outcomes, not what was hoped for (L12)."""
         self._clear()
-        last = {e.address: e.outcome for e in told if e.what == "outcome"}
+        last = {(e.address, e.row): e.outcome for e in told if e.what == "outcome"}
         counts = Counter(str(o) for o in last.values())
         if not counts and not any(h.open for h in plan.homes):
             out("Nothing to do.")

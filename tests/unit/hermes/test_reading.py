@@ -135,7 +135,7 @@ def test_odd_stores_lose_nothing(site: Any) -> None:
     ("text", "store", "words"),
     [
         (None, Store.MISSING, ""),
-        ('{"jobs": []}', Store.EMPTY, ""),
+        ('{"jobs": []}', Store.PROPER, ""),
         ("{}", Store.EMPTY, ""),
         ("", Store.IMPROPER, "jobs.json:1:1"),
         ('{"jobs": [\n{"id"', Store.IMPROPER, "jobs.json:2:6"),
