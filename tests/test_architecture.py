@@ -23,7 +23,7 @@ LIBRARIES = {
     "croniter": {"specs/reconciler_specs/values.py"},
     "networkx": {"reconciler/graph.py"},
     "packaging": {"reconciler/versions.py"},
-    "typer": {"reconciler/cli/*.py"},
+    "typer": {"reconciler/cli/*.py", "providers/reconciler_native/commands.py"},
     "pydantic": {"specs/reconciler_specs/*.py"},
     "deepdiff": set(),
     "git": set(),

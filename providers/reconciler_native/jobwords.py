@@ -32,6 +32,7 @@ def observed(item: record.Record, zone: str) -> dict[str, Json]:
     agent = not item.get("no_agent")
     repeat = item.get("repeat")
     context = item.get("context_from")
+    refs = [context] if isinstance(context, str) else context if isinstance(context, list) else []
     attach = item.get("attach_to_session")
     script, url = item.get("monitor_script"), item.get("monitor_url")
     return {
@@ -43,7 +44,8 @@ def observed(item: record.Record, zone: str) -> dict[str, Json]:
         "failure_deliver": target.declared(item.get("failure_deliver") or None),
         "model": _model(item),
         "skills": record.skills(item),
-        "context_from": [context] if isinstance(context, str) else context if isinstance(context, list) else [],
+        # Hermes has a word for the job itself; here it is its id, as that of any other.
+        "context_from": [item.get("id") if ref == "self" else ref for ref in refs],
         "toolsets": item.get("enabled_toolsets") or None,
         "workdir": item.get("workdir") or None,
         "repeat": repeat.get("times") if isinstance(repeat, dict) else repeat,
@@ -176,6 +178,8 @@ def express(thing: Observed) -> dict[str, Json]:
         minutes = int(str(when["every"]).removesuffix("m"))
         unit, size = next(((u, s) for u, s in (("d", 1440), ("h", 60)) if minutes % s == 0), ("m", 1))
         out["schedule"] = {"every": f"{minutes // size}{unit}"}
+    if "context_from" in out:
+        out["context_from"] = ["self" if ref == thing.id else ref for ref in out["context_from"]]
     if "run" in out:
         out.pop("prompt", None)  # the grammar has either `prompt` (with `before`) or `run`
     return out

@@ -123,13 +123,13 @@ def _adopt_path(
 
     setup = existing if existing is not None and existing.exists() else file
     found = survey(target, providers())
-    _not_twice(setup, found, state)
     home_id = name or _free_name(setup, found.ref.path)
     made = draft(found, home_id, target, only=only or "", everything=everything, extends=extends or "")
     if show:
         out("homes:\n" + render_home(home_id, made.block).rstrip("\n"))
         _remarks(made)
         return 0
+    _not_twice(setup, found, state)
     _write(setup, home_id, made)
     space = workspace(setup, state)
     taken = adopt_home(space, home_id, [home_id], made.ids)

@@ -121,10 +121,11 @@ class Files:
             return sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
 
     def mkdir(self, folder: Path) -> None:
+        """The folder with its parents, each for us alone."""
         if folder.is_dir():
             return
         self.mkdir(folder.parent)
-        with contextlib.suppress(FileExistsError):  # another run was quicker
+        with self._named(folder), contextlib.suppress(FileExistsError):  # another run was quicker
             folder.mkdir(PRIVATE_DIR)
             self.sync_dir(folder.parent)
 

@@ -13,7 +13,7 @@ import pytest
 
 from native.lab import do, serving, tree
 from reconciler.action import Row
-from reconciler.adopt import adopt_home, draft, survey
+from reconciler.adopt import draft, survey
 from reconciler.plan import Options
 from reconciler.provider import Code, Step
 from reconciler.testing.conformance import CHECKS
@@ -124,18 +124,6 @@ def test_every_kind_is_created_converges_and_stays(world: World) -> None:
 
 def _deeper(text: str) -> str:
     return "".join(f"        {line}\n" for line in text.splitlines())
-
-
-def test_every_kind_is_adopted_as_it_is(world: World) -> None:
-    """What was made once is taken by another setup without a byte written, and the plan after it is quiet."""
-    text = world.text(JOBS, ALL)
-    world.converge(text)
-    before = tree(world.home.path)
-    adopted = world.text(JOBS, ALL, name="other", first="ask")
-    adopt_home(world.space(adopted), "main")
-    assert tree(world.home.path) == before
-    rows = world.rows(adopted, Options())
-    assert {str(c.row) for a in rows.values() for c in a.changes} <= {"claim", "foreign"} or rows
 
 
 def test_changes_and_removals_of_every_kind(world: World) -> None:
