@@ -113,6 +113,15 @@ def _within(seconds: float, done: Callable[[], bool]) -> bool:
     return True
 
 
+def _is_half_made(root: Path, disk: Disk) -> bool:
+    """Whether an `init` was cut off here: nothing is there but what it writes."""
+    found = {str(path.relative_to(root)) for path in root.rglob("*") if not path.name.endswith(".tmp")}
+    if found - {"cron", "cron/jobs.json", "config.yaml"} or "cron" not in found:
+        return False
+    jobs, config = disk.read(root / "cron" / "jobs.json"), disk.read(root / "config.yaml")
+    return jobs in (None, _EMPTY_JOBS) and config in (None, _STAMP)
+
+
 def is_home(root: Path) -> bool:
     """Whether a folder is one: it bears the mark."""
     return root.is_dir() and (root / MARK).is_file()
@@ -127,7 +136,7 @@ def init(root: Path, disk: Disk | None = None) -> bool:
     if root.exists() and not root.is_dir():
         raise LoadFailed(str(root), "not a folder")
     there = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
-    if there:
+    if there and not _is_half_made(root, disk):
         raise LoadFailed(str(root), f"not empty, and not a native home: it holds {there[0]} and no {MARK}")
     disk.write(root / "cron" / "jobs.json", _EMPTY_JOBS)
     root.chmod(0o700)

@@ -14,17 +14,17 @@ from .yamltext import YamlFile
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _WORD = re.compile(r"[^A-Za-z0-9]+")
-_OPEN = frozenset({"placeholder_key"})
+_OPEN = frozenset({"placeholder_key", "record_key"})
 
 
 def is_pasted(key: str, value: Any) -> bool:
     """Whether a value is a credential in the clear: a text under a credential's key, or one that looks like a token."""
-    if not isinstance(value, str) or not value.strip() or _REFERENCE.search(value):
+    # What has a blank in it is a sentence, or more than a file of lines can keep; a path leads to a key and is none.
+    if not isinstance(value, str) or not value.strip() or _REFERENCE.search(value) or len(value.split()) != 1:
         return False
-    # A name, a number of tokens and the like under such a key is no credential; what has a blank in it neither.
     if secret_key(key):
-        return key.lower() not in _OPEN and " " not in value.strip()
-    return looks_secret(value) and " " not in value.strip()
+        return key.lower() not in _OPEN and not value.startswith(("/", "~/"))
+    return looks_secret(value)
 
 
 def move(config: YamlFile, webhooks: MapFile, env: EnvFile) -> list[str]:

@@ -70,14 +70,16 @@ class Server:
 
     def run(self) -> None:
         """Until `stop`. A caller that goes away, sends nothing or sends nonsense costs nobody else anything."""
-        while not self._stopping:
-            for key, _ in self._selector.select(self._patience()):
-                if key.fileobj is self._listener:
-                    self._accept()
-                elif isinstance(key.fileobj, socket.socket):
-                    self._serve(key.fileobj)
-            self._drop_the_idle()
-        self._close()
+        try:
+            while not self._stopping:
+                for key, _ in self._selector.select(self._patience()):
+                    if key.fileobj is self._listener:
+                        self._accept()
+                    elif isinstance(key.fileobj, socket.socket):
+                        self._serve(key.fileobj)
+                self._drop_the_idle()
+        finally:
+            self._close()
 
     def _patience(self) -> float | None:
         if not self._calls:
@@ -211,16 +213,28 @@ def serve(root: Path, tell: Callable[[dict[str, Any]], None]) -> None:
 
     Raises what `holding` raises. Only from the main thread.
     """
-    with holding(root) as (home, before):
-        server = Server(home, tell)
-        handlers = {number: signal.signal(number, server.stop) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
+    servers: list[Server] = []
+    asked: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        asked.append(number)
+        for server in servers:
+            server.stop()
+
+    # Before anything is taken: whoever stops us while we begin finds nothing left behind.
+    handlers = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with holding(root) as (home, before):
+            server = Server(home, tell)
+            servers.append(server)
             server.listen()
+            if asked:
+                server.stop()
             if before.state is not lease.State.NONE:
                 tell({"event": "restart", "after": before.words})
             tell({"event": "ready", "root": str(root), "pid": os.getpid(), "socket": str(root / lease.SOCKET)})
             server.run()
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
         tell({"event": "stopped", "root": str(root)})
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

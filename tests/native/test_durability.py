@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from native.lab import AT, do, env, serving, tree
 from reconciler_native.disk import Disk
+from reconciler_native.errors import WriteFailed
 from reconciler_native.folder import DiskSource, Folder
 from reconciler_native.home import Home, init
 from reconciler_native.operator import Line, apply_lines, apply_operator
@@ -274,3 +275,18 @@ def test_hermes_own_lock_is_respected_where_a_hermes_has_been(home: Path) -> Non
         answer = apply_operator(Home(home, wait=0.05), "jobs.create", {"prompt": "x", "schedule": "1h"})
         assert answer["held"] and ".jobs.lock" in answer["error"]
     assert do(home, "jobs.create", prompt="x", schedule="1h")["job"]["next_run_at"]
+
+
+def test_an_init_that_was_cut_off_is_finished_by_the_next(tmp_path: Path) -> None:
+    for at in range(1, 30):
+        root = tmp_path / f"home{at}"
+        disk = FullDisk(at)
+        try:
+            init(root, disk)
+        except (OSError, WriteFailed):
+            init(root)
+        assert apply_operator(Home(root), "jobs.create", {"prompt": "x", "schedule": "1h"})["ok"]
+        if disk.calls < at:
+            break
+    else:
+        raise AssertionError("the disk was never large enough")

@@ -6,13 +6,15 @@ import json
 import signal
 import socket
 import stat
+import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from native.lab import AT, native, serving
+from native.lab import AT, argv, env, native, serving
 from reconciler.errors import DoorLost
 from reconciler_native import lease, wire
 from reconciler_native.errors import HomeHeld
@@ -130,6 +132,44 @@ def test_it_stops_cleanly_within_five_seconds(home: Path, number: signal.Signals
         assert not (home / lease.GUARD).exists()
 
 
+@pytest.mark.parametrize("seen", [lease.GUARD, lease.LOCK, lease.SOCKET])
+def test_it_stops_cleanly_while_it_begins(home: Path, seen: str) -> None:
+    with subprocess.Popen(argv("serve", "--root", str(home)), env=env(), stdout=subprocess.DEVNULL) as daemon:
+        deadline = time.monotonic() + 20
+        while not (home / seen).exists() and not (home / lease.LOCK).exists() and time.monotonic() < deadline:
+            pass
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(5) == 0
+    assert not [name for name in (lease.GUARD, lease.LOCK, lease.SOCKET) if (home / name).exists()]
+
+
+def test_eight_live_writers_lose_nothing(home: Path) -> None:
+    answers: list[bool] = []
+
+    def write(name: str) -> None:
+        for n in range(25):
+            args = {"id": f"{name}-{n}", "prompt": "x", "schedule": "1h"}
+            answers.append(wire.call(home, {"op": "jobs.create", "args": args})["ok"])
+
+    with serving(home):
+        threads = [threading.Thread(target=write, args=(f"w{n}",)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = wire.call(home, {"op": "jobs.list"})["result"]["jobs"]
+    assert answers == [True] * 200
+    assert len({job["id"] for job in found}) == 200
+
+
+def test_a_batch_is_one_write_and_each_line_by_itself(home: Path) -> None:
+    lines = [{"op": "jobs.create", "args": {"id": i, "prompt": "x", "schedule": "1h"}} for i in ("a", "b", "a")]
+    with serving(home):
+        answer = wire.call(home, {"op": "batch", "args": {"lines": [*lines, {"op": "jobs.nope"}]}})
+        assert [a["ok"] for a in answer["result"]["answers"]] == [True, True, False, False]
+        assert not wire.call(home, {"op": "batch", "args": {"lines": lines * 400}})["ok"]
+
+
 def test_a_killed_daemon_leaves_a_dead_lease_that_the_next_takes_over(home: Path) -> None:
     with serving(home) as daemon:
         daemon.kill()
@@ -153,8 +193,6 @@ def test_a_socket_that_breaks_after_the_line_was_sent_is_uncertain(home: Path) -
             connection.recv(65536)
             connection.sendall(data)
             connection.close()
-
-        import threading
 
         for data in (b"", b'{"ok": true', b"nonsense\n", b"[]\n", b'{"ok": 1}\n'):
             thread = threading.Thread(target=answer, args=(data,))

@@ -125,6 +125,27 @@ def test_pasted_secrets_move_and_leave_a_reference() -> None:
     assert pasted.move(config, hooks, env) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "is_one"),
+    [
+        ("api_key", "abc", True),
+        ("botToken", "x1", True),
+        ("hint", TOKEN, True),
+        ("hint", f"use {TOKEN}", False),
+        ("api_key", "${KEY}", False),
+        ("api_key", "", False),
+        ("record_key", "ctrl+b", False),
+        ("sessionKey", "a", False),
+        ("ssh_key", "~/.ssh/id", False),
+        ("password", True, False),
+        ("max_tokens", "12", False),
+        ("store_key", "a", False),
+    ],
+)
+def test_what_is_a_pasted_secret(key: str, value: Any, is_one: bool) -> None:
+    assert pasted.is_pasted(key, value) is is_one
+
+
 @given(
     st.text(st.characters(codec="utf-8", exclude_characters="\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), max_size=40),
     st.text("ab\n", max_size=9),
