@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler_specs.address import Address, Kind
@@ -24,6 +24,7 @@ from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step
 from .values import from_base, members, same
+from .verdict import Verdict, look_row, missed
 from .verify import disagreements
 
 if TYPE_CHECKING:
@@ -32,16 +33,6 @@ if TYPE_CHECKING:
 Stop = Callable[[], bool]
 # How often a door's read is asked again while its stated deadline runs (seconds).
 POLL = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One action after its read-back: the outcome, why, the fields that do not hold, and what state now says."""
-
-    outcome: Outcome
-    reason: str = ""
-    fields: tuple[str, ...] = ()
-    owned: Owned | None = None  # None: the address is no longer owned
 
 
 class HomeRun:
@@ -237,7 +228,7 @@ class HomeRun:
             if action.row is Row.PROVISION and not observation.exists:
                 if observation.blocked:
                     return Verdict(Outcome.UNCERTAIN, observation.blocked, owned=owned)
-                return _missed(answer, lost, owned, ())
+                return missed(answer, lost, owned, ())
             return Verdict(Outcome.APPLIED, owned=owned)
         if action.row in (Row.FORGET, Row.RELEASED):
             return Verdict(Outcome.APPLIED)
@@ -249,11 +240,11 @@ class HomeRun:
         if action.row is Row.DELETE:
             if seen is ABSENT:
                 return Verdict(Outcome.APPLIED)
-            return _missed(answer, lost, owned, ())
+            return missed(answer, lost, owned, ())
         traits = self._provider.traits[action.address.kind]
         stands = traits.stands(place_id(action.address)) or action.row is Row.UPDATE
         if seen is ABSENT and not stands:
-            return _missed(answer, lost, owned, ())
+            return missed(answer, lost, owned, ())
         return self._compare(action, answer, seen, owned, lost)
 
     def _compare(
@@ -283,12 +274,12 @@ class HomeRun:
                 else:
                     wrong.append(change.field)
         if wrong and answer is not None and answer.code in (Code.REFUSED, Code.STALE):
-            return _missed(answer, lost, owned, tuple(wrong))
+            return missed(answer, lost, owned, tuple(wrong))
         if action.row is Row.FOLLOW:
             return Verdict(Outcome.NOT_APPLIED if wrong else Outcome.APPLIED, fields=tuple(wrong), owned=owned)
         owned = self._own(action, answer, seen, owned, bases, frozenset(dropped))
         if wrong:
-            verdict = _missed(answer, lost, owned, tuple(wrong))
+            verdict = missed(answer, lost, owned, tuple(wrong))
             return replace(verdict, owned=owned)
         inert = answer.inert if answer is not None else ""
         return Verdict(Outcome.INERT if inert else Outcome.APPLIED, inert, owned=owned)
@@ -367,7 +358,7 @@ class HomeRun:
         observation = self._look()
         for action, verdict in written:
             seen = replace(action, id=verdict.owned.id) if verdict.owned is not None else action
-            again = self._judge(replace(seen, row=_look_row(action)), None, observation, {}, "")
+            again = self._judge(replace(seen, row=look_row(action)), None, observation, {}, "")
             if again.outcome not in (Outcome.APPLIED, Outcome.INERT):
                 reason = "it held after the write, and no longer does at the end of the run"
                 yield Event(
@@ -379,23 +370,3 @@ class HomeRun:
                     reason,
                     fields=again.fields,
                 )
-
-
-def _look_row(action: Action) -> Row:
-    return Row.UPDATE if action.row in (Row.CREATE, Row.MISSING) else action.row
-
-
-def _missed(answer: Answer | None, lost: str, owned: Owned | None, fields: tuple[str, ...]) -> Verdict:
-    """The outcome of what the read-back does not show."""
-    if lost:
-        return Verdict(Outcome.UNCERTAIN, lost, fields, owned)
-    if answer is None:
-        return Verdict(Outcome.NOT_APPLIED, "the door gave no answer for it", fields, owned)
-    if answer.code is Code.REFUSED:
-        return Verdict(Outcome.REFUSED, answer.words, fields, owned)
-    if answer.code is Code.STALE:
-        return Verdict(Outcome.REFUSED, answer.words or "it changed between plan and write", fields, owned)
-    if answer.code in (Code.LOST, Code.HARMED):
-        return Verdict(Outcome.UNCERTAIN, answer.words, fields, owned)
-    said = "the door said yes, and the read-back does not show it"
-    return Verdict(Outcome.NOT_APPLIED, said, fields, owned)

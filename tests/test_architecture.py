@@ -18,7 +18,11 @@ SOURCES = sorted(
 )
 # Third-party libraries, and the modules that may know each. typer shapes every command's signature.
 LIBRARIES = {
-    "yaml": {"specs/reconciler_specs/document.py", "providers/reconciler_hermes/configfile.py"},
+    "yaml": {
+        "specs/reconciler_specs/document.py",
+        "providers/reconciler_hermes/configfile.py",
+        "providers/reconciler_native/yamltext.py",
+    },
     "ruamel": {"specs/reconciler_specs/edit.py"},
     "croniter": {"specs/reconciler_specs/values.py"},
     "networkx": {"reconciler/graph.py"},
@@ -61,7 +65,7 @@ def test_a_library_is_known_to_its_modules_only(library: str) -> None:
 
 
 def test_no_other_library_is_imported() -> None:
-    ours = {"reconciler", "reconciler_specs", "reconciler_state", "reconciler_hermes"}
+    ours = {"reconciler", "reconciler_specs", "reconciler_state", "reconciler_hermes", "reconciler_native"}
     for path in SOURCES:
         name = str(path.relative_to(ROOT))
         known = sys.stdlib_module_names | ours | set(LIBRARIES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,9 +16,6 @@ from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 from . import jobwords, models, ops_config, ops_files, ops_jobs, ops_profiles, schedule, target
 from .errors import Refused
 from .folder import DEFAULT
-
-_METADATA = 16384  # bytes of JSON, as the verb has it
-_MODE = re.compile(r"0?[0-7]{3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,7 @@ def _file(resource: Resource) -> Canon:
     for name, value in resource.fields.items():
         out[name] = value
         if name == "mode":
-            if _MODE.fullmatch(str(value)):
+            if ops_files.MODE.fullmatch(str(value)):
                 out[name] = f"0{int(str(value), 8):03o}"
             else:
                 refused[name] = f"{value}: not a mode such as 0644 or 0755"
@@ -223,9 +219,9 @@ class _Job:
 
     def _model(self, value: Mapping[str, Json]) -> None:
         model = models.canonical(value)
-        for key, words in (("key", "key"), ("api_mode", "api_mode")):
+        for key in ("key", "api_mode"):
             if model.pop(key, None):
-                self.refused["model"] = f"a job has no {words} of its own here: it belongs to the profile's inference"
+                self.refused["model"] = f"a job has no {key} of its own here: it belongs to the profile's inference"
         self.fields["model"] = model
 
     def _script(self, name: str, script: str) -> str:
@@ -262,6 +258,6 @@ def _limit(name: str, value: Any) -> str:
         return "an empty set means all toolsets: leave `toolsets` out"
     if name == "id" and not ops_jobs.ID.fullmatch(str(value)):
         return f"{value}: an id is a file name here (letters, digits, '.', '_' and '-', at most 64)"
-    if name == "metadata" and len(json.dumps(value, separators=(",", ":"))) > _METADATA:
+    if name == "metadata" and len(json.dumps(value, separators=(",", ":"))) > ops_jobs.METADATA:
         return "more than 16 KiB"
     return ""

@@ -210,9 +210,13 @@ class Folder:
                 self.profiles[name] = Profile(name, root / "profiles" / name, source)
 
     def check(self) -> None:
-        """Raises LoadFailed iff some profile's own block is not in proper form."""
+        """Raises LoadFailed iff a file that every writer goes through is not in proper form, or a profile's own block.
+
+        Jobs are looked at when a verb is about them: a broken store of one profile holds up nobody else.
+        """
         for profile in self.profiles.values():
             worker.check(profile.config.raw, profile.config.path)
+            _ = profile.env, profile.webhooks
 
     def take_in_secrets(self) -> None:
         """Moves pasted secrets into `.env`; `moved` says where they stood. Raises LoadFailed, Refused."""

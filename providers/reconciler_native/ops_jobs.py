@@ -14,7 +14,7 @@ from .errors import Refused
 from .jsontext import same
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_METADATA = 16384  # bytes of JSON
+METADATA = 16384  # bytes of JSON
 _FIELDS = (
     "attach_to_session", "base_url", "context_from", "deliver", "enabled", "enabled_toolsets", "failure_deliver",
     "metadata", "model", "monitor_script", "monitor_url", "name", "no_agent", "prompt", "provider", "repeat",
@@ -140,7 +140,7 @@ def _prompt(value: Any) -> str:
 def _metadata(value: Any) -> Any:
     if value is None:
         return None
-    if not isinstance(value, dict) or len(json.dumps(value, separators=(",", ":"))) > _METADATA:
+    if not isinstance(value, dict) or len(json.dumps(value, separators=(",", ":"))) > METADATA:
         raise Refused("metadata must be an object of at most 16 KiB")
     return value
 

@@ -57,7 +57,7 @@ def parse(spec: Any, now: datetime, zone: str) -> dict[str, Any]:
             spec = json.loads(spec)
         except ValueError:
             raise Refused(f"schedule {spec[:80]!r} is not a schedule") from None
-    found = _typed(spec, now) if isinstance(spec, Mapping) else _text(spec, now)
+    found = _typed(spec) if isinstance(spec, Mapping) else _text(spec, now)
     if found["kind"] == "once":
         moment = instant(found["run_at"])
         if moment is None or moment <= now:
@@ -69,7 +69,7 @@ def parse(spec: Any, now: datetime, zone: str) -> dict[str, Any]:
     return found
 
 
-def _typed(spec: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def _typed(spec: Mapping[str, Any]) -> dict[str, Any]:
     kind = spec.get("kind")
     allowed = {"once": {"run_at"}, "interval": {"minutes"}, "cron": {"expr", "tz"}}.get(str(kind))
     if allowed is None:

@@ -28,9 +28,7 @@ FIELDS: Fields = {
     "on_missing": Field(
         "What to do when a thing of ours is gone.", {"enum": ["recreate", "hold", "forget"], "default": "recreate"}
     ),
-    "on_removed": Field(
-        "What to do with a thing that left the setup.", {"enum": ["delete"], "default": "delete"}
-    ),
+    "on_removed": Field("What to do with a thing that left the setup.", {"enum": ["delete"], "default": "delete"}),
     "unattended": Field(
         "What may be applied without a terminal, as `verb kind`: restore jobs.",
         {"type": "array", "items": {"type": "string", "pattern": _VERB_KIND}},

@@ -400,6 +400,29 @@ def test_an_unloadable_home_refuses_every_verb_naming_file_and_key(home: Path) -
     assert "not a home" in refused(home / "elsewhere", "jobs.list")
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("webhook_subscriptions.json", b"{"),
+        (".env", b"\xff"),
+        ("config.yaml", b"- a\n"),
+        ("config.yaml", b"a: [\n"),
+    ],
+)
+def test_a_file_that_cannot_be_read_holds_the_home_and_is_not_written_over(home: Path, name: str, data: bytes) -> None:
+    (home / name).write_bytes(data)
+    for op, args in (("jobs.list", {}), ("jobs.create", {"prompt": "x", "schedule": "1h"}), ("profiles.list", {})):
+        assert refused(home, op, **args).startswith(str(home / name))
+
+
+def test_a_broken_job_store_holds_up_its_own_profile_only(home: Path) -> None:
+    do(home, "profiles.create", name="coder")
+    (home / "cron" / "jobs.json").write_text("{")
+    assert refused(home, "jobs.create", prompt="x", schedule="1h").startswith(f"{home}/cron/jobs.json:1:2")
+    assert do(home, "jobs.create", "coder", prompt="x", schedule="1h")["job_id"]
+    assert do(home, "settings.set", path="a.b", value=1)
+
+
 def test_a_pasted_secret_moves_to_env_on_the_first_write_and_is_never_shown(home: Path) -> None:
     (home / "config.yaml").write_text(f"model:\n  default: a/b\n  api_key: {TOKEN}  # pasted\n")
     before = tree(home)

@@ -1,0 +1,42 @@
+"""Verdict: what became of one action, as its read-back shows (L9, L10). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler_state.record import Owned
+
+from .action import Action, Row
+from .event import Outcome
+from .provider import Answer, Code
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One action after its read-back: the outcome, why, the fields that do not hold, and what state now says."""
+
+    outcome: Outcome
+    reason: str = ""
+    fields: tuple[str, ...] = ()
+    owned: Owned | None = None  # None: the address is no longer owned
+
+
+def look_row(action: Action) -> Row:
+    """The row by which a written action is looked at again: what was made is now there by its id."""
+    return Row.UPDATE if action.row in (Row.CREATE, Row.MISSING) else action.row
+
+
+def missed(answer: Answer | None, lost: str, owned: Owned | None, fields: tuple[str, ...]) -> Verdict:
+    """The outcome of what the read-back does not show."""
+    if lost:
+        return Verdict(Outcome.UNCERTAIN, lost, fields, owned)
+    if answer is None:
+        return Verdict(Outcome.NOT_APPLIED, "the door gave no answer for it", fields, owned)
+    if answer.code is Code.REFUSED:
+        return Verdict(Outcome.REFUSED, answer.words, fields, owned)
+    if answer.code is Code.STALE:
+        return Verdict(Outcome.REFUSED, answer.words or "it changed between plan and write", fields, owned)
+    if answer.code in (Code.LOST, Code.HARMED):
+        return Verdict(Outcome.UNCERTAIN, answer.words, fields, owned)
+    said = "the door said yes, and the read-back does not show it"
+    return Verdict(Outcome.NOT_APPLIED, said, fields, owned)
