@@ -120,9 +120,11 @@ class Draft:
 
 
 def survey(path: str, providers: Mapping[str, Provider], place: Place | None = None) -> Survey:
-    """Finds out whose home it is and reads all of it. Raises UsageError if no installed provider knows it."""
+    """Finds out whose home it is and reads all of it. Raises UsageError if no installed provider knows it, or if
+    several do: then `providers` has to be narrowed to one."""
     place = place or LocalPlace()
     reasons = []
+    accepted: list[Survey] = []
     for harness, provider in providers.items():
         try:
             ref = HomeRef("found", harness, place, provider.home_path(path, place))
@@ -131,8 +133,15 @@ def survey(path: str, providers: Mapping[str, Provider], place: Place | None = N
             reasons.append(f"{harness}: {error}")
             continue
         if observation.exists:
-            return Survey(ref, provider, observation)
-        reasons.append(f"{harness}: nothing is there")
+            accepted.append(Survey(ref, provider, observation))
+        else:
+            reasons.append(f"{harness}: nothing is there")
+    if len(accepted) == 1:
+        return accepted[0]
+    if accepted:
+        names = [found.ref.harness for found in accepted]
+        hint = f"reconciler adopt {path} --harness {names[-1]}"
+        raise UsageError(f"{path} can be taken as a home of {' or '.join(names)}", hint=hint)
     raise UsageError(f"{path} is no home of a harness that is installed here\n  " + "\n  ".join(reasons))
 
 

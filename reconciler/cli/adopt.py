@@ -29,6 +29,9 @@ def adopt(
     mapping: Annotated[
         list[str] | None, typer.Option("--map", help="ADDRESS=ID: which thing an address means.")
     ] = None,
+    harness: Annotated[
+        str | None, typer.Option("--harness", help="Whose home a path is, where several could be.")
+    ] = None,
     only: Annotated[str | None, typer.Option("--only", help="Take only what this glob or address selects.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Take defaults too.")] = False,
     show: Annotated[bool, typer.Option("--print", help="Print the block; write nothing.")] = False,
@@ -52,7 +55,7 @@ def adopt(
         return _adopt_home(path, state, what, pairs)
     if len(what) != 1:
         raise UsageError(f"{first}: no home of the setup, so it is a path, and a path is adopted alone")
-    return _adopt_path(first, file or Path("setup.yaml"), path, state, name, extends, only, everything, show)
+    return _adopt_path(first, file or Path("setup.yaml"), path, state, name, extends, harness, only, everything, show)
 
 
 def _mapping(pairs: list[str]) -> dict[Address, str]:
@@ -110,6 +113,7 @@ def _adopt_path(
     state: Path | None,
     name: str | None,
     extends: str | None,
+    harness: str | None,
     only: str | None,
     everything: bool,
     show: bool,
@@ -122,7 +126,7 @@ def _adopt_path(
     from .render.style import out, safe
 
     setup = existing if existing is not None and existing.exists() else file
-    found = survey(target, providers())
+    found = survey(target, providers({harness} if harness else None))
     home_id = name or _free_name(setup, found.ref.path)
     made = draft(found, home_id, target, only=only or "", everything=everything, extends=extends or "")
     if show:
