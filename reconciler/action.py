@@ -158,6 +158,7 @@ class Action:
     protect: bool = False
     moved_from: str = ""  # MOVED: the address path that state has it under
     guard: str = ""  # the `--allow` guard that lifts the hold, if one does
+    rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property
     def writes(self) -> bool:

@@ -56,6 +56,7 @@ def adopt_home(
             if not isinstance(plan.observation.at(address.profile, address.kind, harness_id), Observed):
                 raise UsageError(f"--map {address}={harness_id}: nothing with this id is there")
         provider = space.provider(ref.harness)
+        _check_mapping(plan.state, space.setup.name, mapping or {})
         before = space.store.read(physical(ref))
         state = before or HomeState(ref.place.name, ref.harness, ref.path)
         contact = contacts.adopted(
@@ -68,7 +69,8 @@ def adopt_home(
             chosen=lambda a: not targets or any(selects(t, a) for t in targets),
             mapping=mapping,
         )
-        fresh = replace(plan, state=contact.state, actions=contact.actions, hold=None)
+        # What a cut-off run left open is for a plan to settle: nobody looks for it here.
+        fresh = replace(plan, state=contact.state, actions=contact.actions, hold=None, intents=())
         old, new = state.owned(space.setup.name), contact.state.owned(space.setup.name)
         if old != new or not contacts.known(state, space.setup.name):
             _finish(HomeRun(fresh, space, guard).carry_out(contact.actions, lambda: False))
@@ -84,6 +86,21 @@ def adopt_home(
         if a.hold is not None
     ]
     return Taken(home_id, tuple(took), tuple(left))
+
+
+def _check_mapping(state: HomeState, owner: str, mapping: Mapping[Address, str]) -> None:
+    """Raises UsageError for a `--map` to what another setup owns, or what we own under another address (L1, L3)."""
+    taken: dict[tuple[str, Kind, str], str] = {}
+    for name, things in state.owners.items():
+        for path, thing in things.items():
+            address = Address.parse(f"-/{path}")
+            who = f"setup {name!r} owns it" if name != owner else f"it is {path} already"
+            taken[address.profile, address.kind, thing.id] = f"{path}\n{who}"
+    for address, harness_id in mapping.items():
+        path, _, who = taken.get((address.profile, address.kind, harness_id), "").partition("\n")
+        if who and (path != address.path or "setup" in who):
+            raise UsageError(f"--map {address}={harness_id}: {who}")
+        taken[address.profile, address.kind, harness_id] = f"{address.path}\nit is mapped twice"
 
 
 def _finish(events: Iterable[Event]) -> None:

@@ -20,6 +20,7 @@ from .consent import Consent, Refusal
 from .event import Event, Outcome
 from .plan import HomePlan, Options, Plan
 from .run import HomeRun, Stop
+from .verdict import waits_for_failed
 from .workspace import Workspace
 
 
@@ -107,7 +108,7 @@ def _prepare(
         refusal = asked.refusal(action, digest, unattended)
         if refusal is None and digest not in seen:
             refusal = Refusal("changed since the plan that you saw", "reconciler plan", waits=False)
-        waits_for = next((n for n in action.needs if n in refused), None)
+        waits_for = waits_for_failed(action, refused)
         if refusal is None and waits_for is not None:
             refused[action.address] = "skipped"
             yield Event("outcome", home.id, action.address, str(action.row), Outcome.SKIPPED, f"waits for {waits_for}")

@@ -10,10 +10,11 @@ from reconciler_specs.address import Kind, selects, split_field
 
 from .action import Action, Fact, FieldRow, Row, Tier
 from .gate import verbs
-from .observe import ABSENT
 
 # What `policy.unattended` may never cover (laws, “Gate and consent”).
-_NEVER_UNATTENDED = ("delete", "access", "secrets")
+_NEVER_UNATTENDED = frozenset(
+    {Fact.WIDENS_ACCESS, Fact.LOOSENS_SECURITY, Fact.NEW_CREDENTIAL, Fact.NEW_ADDRESS, Fact.SECRET_IN_CLEAR}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,13 @@ class Consent:
             return None
         if action.tier is Tier.CONFIRM:
             covered = all(part & set(unattended) for part in verbs(action))
-            if covered and not any(n.startswith(_NEVER_UNATTENDED) for part in verbs(action) for n in part):
+            if covered and not action.facts & _NEVER_UNATTENDED:
                 return None
             if self._names(action):
                 return None
             word = "provision" if action.row is Row.PROVISION else "apply"
+            if any(c.row is FieldRow.RESTORE for c in action.changes):
+                word = "apply --restore"
             return Refusal(f"needs a person: {action.rule}", f"reconciler {word} {address} --yes")
         if self.yes or self._names(action):
             return None
@@ -80,15 +83,26 @@ class Consent:
 
     def _names(self, action: Action) -> bool:
         """Whether the same command names this very row: `TARGET --yes`, `--restore TARGET` or `--allow rebuild`."""
-        address = str(action.address)
         if self.yes and any(_exact(t, action) for t in self.named):
             return True
-        restoring = action.row is Row.MISSING or any(c.row is FieldRow.RESTORE for c in action.changes)
-        if restoring and any(selects(split_field(t)[0], action.address) for t in self.restore):
+        restarts = Fact.RESTARTS in action.facts
+        if restarts and "restart" not in self.allow:
+            return False
+        return self._restores(action) or (restarts and action.facts == {Fact.RESTARTS})
+
+    def _restores(self, action: Action) -> bool:
+        """Whether `--restore` or `--allow rebuild` names every change of the row: a flag consents to what it names,
+        and to nothing else that the row would do besides."""
+        if "rebuild" in self.allow and (action.rebuilt or action.row in (Row.MISSING, Row.PROVISION)):
             return True
-        from_nothing = action.row is Row.UPDATE and all(c.observed is ABSENT for c in action.changes if c.writes)
-        rebuilt = (from_nothing or action.row in (Row.MISSING, Row.PROVISION)) and "rebuild" in self.allow
-        return rebuilt or (Fact.RESTARTS in action.facts and "restart" in self.allow) or address in self.restore
+        targets = [split_field(t) for t in self.restore if selects(t, action.address)]
+        if action.row is Row.MISSING:
+            return bool(targets)
+        writing = [c for c in action.changes if c.writes]
+        return bool(writing) and all(
+            c.row is FieldRow.RESTORE and any(field is None or field == c.field for _, field in targets)
+            for c in writing
+        )
 
 
 def _exact(target: str, action: Action) -> bool:

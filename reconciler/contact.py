@@ -98,24 +98,31 @@ def settled(
     observation: Observation,
     canon: Callable[[Resource, Resolve], Canon],
 ) -> Contact:
-    """L11: takes what a run that was cut off has made, found by our marker first, then by what is new."""
+    """L11: takes what a run that was cut off has made, found by our marker first, then by what is new.
+
+    `intents` are this setup's, under its name or a former one.
+    """
     for intent in intents:
-        if intent.owner == owner and intent.row == Row.PROVISION.value and not known(contact.state, owner):
+        if intent.row == Row.PROVISION.value and not known(contact.state, owner):
             # The home is there: it was cut off after the folder was made. What it holds is looked at like the rest.
             state = replace(contact.state, labels={**contact.state.labels, owner: home})
             reason = f"made by run {intent.run}, which was cut off"
             contact = contact.then(state, Action(Row.SETTLED, Address(home), reason=reason))
-        if intent.owner != owner or intent.row not in CREATING or intent.path in contact.state.owned(owner):
+        if intent.row not in CREATING or intent.path in contact.state.owned(owner):
             continue
         address = Address.parse(f"{home}/{intent.path}")
         resource = resources.get(address)
         thing = _made_by(intent, address, observation)
-        if thing is None or resource is None:
+        marked = thing is not None and thing.marker == intent.intent
+        if thing is None or (resource is None and not marked):
             continue
-        declared = canon(resource, _resolver(contact.state, owner))
-        owned = bind(declared, resource, thing, thing.id, "created")
-        if thing.marker != intent.intent and any(name not in owned.fields for name in declared.fields):
-            continue  # without our marker only what is just as we would have made it is ours: it may be somebody's own
+        if resource is None:
+            owned = Owned(thing.id, "created")  # ours by its marker, and no longer declared: the plan deletes it
+        else:
+            declared = canon(resource, _resolver(contact.state, owner))
+            owned = bind(declared, resource, thing, thing.id, "created")
+            if not marked and any(name not in owned.fields for name in declared.fields):
+                continue  # without our marker only what is just as we would have made it: else it is somebody's own
         state = contact.state.with_owned(owner, intent.path, owned)
         action = Action(Row.SETTLED, address, thing.id, reason=f"made by run {intent.run}, which was cut off")
         contact = contact.then(replace(state, labels={**state.labels, owner: home}), action)

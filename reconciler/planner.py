@@ -68,6 +68,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     # A home that is made again is made as declared: there is nobody's edit in it to be held for.
     restore = (*options.restore, ref.id) if rebuilding else options.restore
     actions = _rows(inputs, provider, restore, observation, state, canons)
+    if rebuilding:
+        actions = [replace(a, rebuilt=True) for a in actions]
     actions = provider.review(actions, observation, inputs.resources)
     head = [a for a in contact.actions if a.row in (Row.PROVISION, Row.ADOPT)]
     if head:
@@ -77,7 +79,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     actions = limit_deletes(
         actions, state.owned(inputs.owner), ref.id, inputs.policy.limits.get("deletes"), options.allow
     )
-    actions = _waiting(actions)
+    actions = _emptied(_waiting(actions), state.owned(inputs.owner), ref.id)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
         declared = {a.address for a in actions}
@@ -242,6 +244,22 @@ def _waiting(actions: Sequence[Action]) -> list[Action]:
                 missing[action.address] = held
             changed = True
     return waiting
+
+
+def _emptied(actions: Sequence[Action], owned: Mapping[str, Owned], home: str) -> list[Action]:
+    """Holds the delete of a profile while something of ours in it is not deleted with it: what is protected, guarded
+    or held there would go all the same."""
+    rows = {a.address: a for a in actions}
+    checked = []
+    for action in actions:
+        if action.row is Row.DELETE and action.address.kind is Kind.PROFILE and action.hold is None:
+            inside = [Address.parse(f"{home}/{path}") for path in owned]
+            inside = [a for a in inside if a.profile == action.address.profile and a != action.address]
+            kept = [str(a) for a in inside if a in rows and rows[a].hold is not None]
+            if kept:
+                action = replace(action, hold=Hold(f"holds what is not deleted: {', '.join(sorted(kept))}"))
+        checked.append(action)
+    return checked
 
 
 def _stands(action: Action) -> bool:

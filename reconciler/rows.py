@@ -170,6 +170,10 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
     if not isinstance(observed, Observed):
         ended = rules.observation.ended.get((address.profile, address.kind), {}).get(owned.id)
         return Action(Row.FORGET, address, owned.id, reason=ended or "left the setup, and is gone from the home")
+    traits = rules.traits.get(address.kind, KindTraits())
+    if not traits.by_place and _reused(owned, observed):
+        why = f"left the setup; its id {owned.id} is now another object, which is not ours"
+        return Action(Row.FORGET, address, owned.id, reason=why)
     why = "left the setup" + ("" if owned.origin == "created" else "; not made by us")
     hold = None
     if owned.protect:
@@ -197,6 +201,9 @@ def _not_ours(profile: Address, observed: Observed, rules: Rules) -> list[str]:
         key = (thing.profile, thing.kind, thing.id)
         if thing.profile == profile.profile and thing.kind is Kind.JOB and key not in rules.mine:
             found.append(f"job {thing.name or thing.id}")
+    for owner, things in rules.others.items():
+        inside = (Address.parse(f"-/{path}") for path in things)
+        found += [f"{a.path} of setup {owner}" for a in inside if a.profile == profile.profile]
     files = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.FILE}
     found += [str(name) for name in observed.about.get("holds", ()) if name not in files]
     return found[:8] + ([f"{len(found) - 8} more"] if len(found) > 8 else [])

@@ -15,7 +15,7 @@ from reconciler_state.journal import Done, Intent, Planned
 from reconciler_state.record import Base, HomeState, Owned
 
 from .action import CLEAR, Action, FieldChange, FieldRow, Row
-from .bind import as_json, rebase, resolve_refs
+from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome
 from .match import place_id
@@ -24,7 +24,7 @@ from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step
 from .values import from_base, members, same
-from .verdict import Verdict, look_row, missed
+from .verdict import Verdict, look_row, missed, waits_for_failed
 from .verify import disagreements
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class HomeRun:
     def _step(self, door: Door | None, step: list[Action]) -> Iterator[Event]:
         ready: list[Action] = []
         for action in step:
-            first = next((n for n in action.needs if n in self._failed), None)
+            first = waits_for_failed(action, self._failed)
             if self._harmed or first is not None:
                 reason = self._harmed or f"waits for {first}"
                 yield self._outcome(action, Verdict(Outcome.SKIPPED, reason), door=None)
@@ -259,7 +259,9 @@ class HomeRun:
             if change.row is FieldRow.RELEASE:
                 dropped.add(change.field)
             elif change.row is FieldRow.STAMP:
-                if not isinstance(now, Unknown):
+                # Only what still is as declared: somebody may have changed it since it was looked at.
+                wanted = replace(change, write=CLEAR if change.declared is ABSENT else change.declared)
+                if self._holds(wanted, now, seen.defaults if isinstance(seen, Observed) else frozenset()):
                     bases[change.field] = Base(as_json(change.declared), as_json(now))
             elif change.writes:
                 defaults = seen.defaults if isinstance(seen, Observed) else frozenset()
@@ -317,7 +319,8 @@ class HomeRun:
             was = from_base(change.base.declared) if change.base else ABSENT
             declared = change.declared if change.declared is ABSENT else resolve_refs(change.declared, self._resolve)
             return equal(change.shape, merge(change.shape, was, declared, now), now)
-        return not disagreements(resolve_refs(change.write, self._resolve), now, change.shape)
+        write = resolve_refs(change.write, self._resolve)
+        return not references(write) and not disagreements(write, now, change.shape)
 
     def _resolve(self, path: str) -> str | None:
         thing = self._state.owned(self._plan.owner).get(path)
@@ -347,8 +350,15 @@ class HomeRun:
     def _settled(self) -> list[Done]:
         """Closes what a run that was cut off left open, once state says what was found of it (L11)."""
         owned = self._state.owned(self._plan.owner)
-        open_, self._open = self._open, ()
-        return [Done(i.intent, "settled", "found" if i.path in owned else "not found", id=i.id) for i in open_]
+        closed = [i for i in self._open if not self._unseen(i)]
+        self._open = [i for i in self._open if self._unseen(i)]
+        return [Done(i.intent, "settled", "found" if i.path in owned else "not found", id=i.id) for i in closed]
+
+    def _unseen(self, intent: Intent) -> bool:
+        """Whether the store that an intent was for could not be read: then nobody has looked, and it stays open."""
+        address = Address.parse(f"{self._plan.id}/{intent.path}") if intent.path else Address(self._plan.id)
+        store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
+        return isinstance(self._plan.observation.things.get(store), Unknown)
 
     def _last_look(self) -> Iterator[Event]:
         """L9: at the end of the run everything written is looked at once more."""
@@ -361,12 +371,13 @@ class HomeRun:
             again = self._judge(replace(seen, row=look_row(action)), None, observation, {}, "")
             if again.outcome not in (Outcome.APPLIED, Outcome.INERT):
                 reason = "it held after the write, and no longer does at the end of the run"
+                unseen = again.outcome is Outcome.UNCERTAIN
                 yield Event(
                     "outcome",
                     self._plan.id,
                     action.address,
                     str(action.row),
-                    Outcome.NOT_APPLIED,
+                    Outcome.UNCERTAIN if unseen else Outcome.NOT_APPLIED,
                     reason,
                     fields=again.fields,
                 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from reconciler_specs.address import Address, Kind
 from reconciler_state.record import Owned
 
 from .action import Action, Row
@@ -40,3 +42,11 @@ def missed(answer: Answer | None, lost: str, owned: Owned | None, fields: tuple[
         return Verdict(Outcome.UNCERTAIN, answer.words, fields, owned)
     said = "the door said yes, and the read-back does not show it"
     return Verdict(Outcome.NOT_APPLIED, said, fields, owned)
+
+
+def waits_for_failed(action: Action, failed: Collection[Address]) -> Address | None:
+    """Which failed row keeps this one from going on (L12): one that it needs, or, for the delete of a profile, one in
+    it, which would go all the same."""
+    if action.row is Row.DELETE and action.address.kind is Kind.PROFILE:
+        return next((f for f in failed if f.profile == action.address.profile and f != action.address), None)
+    return next((n for n in action.needs if n in failed), None)

@@ -167,7 +167,8 @@ class Workspace:
         journal = self.journal(ref)
         if state is not None:
             journal.check(state)
-        intents = [i for i in journal.open_intents() if i.owner == self.setup.name]
+        names = {self.setup.name, *self.setup.formerly}
+        intents = [i for i in journal.open_intents() if i.owner in names]
         return HomeInputs(
             ref=ref,
             owner=self.setup.name,

@@ -1,0 +1,193 @@
+"""What a review of the engine against the laws found, each as a test of its whole kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.action import Fact, Row
+from reconciler.adopt import adopt_home
+from reconciler.consent import Consent
+from reconciler.errors import UsageError
+from reconciler.plan import Options
+from reconciler.testing.faulty import Crash, Fault, FaultyProvider
+from reconciler_specs.address import Address, Kind
+from world import HEAD, World, home_text, outcomes
+
+JOBS = """        jobs:
+          brief: {schedule: {every: 30m}, prompt: Write., deliver: local}
+"""
+CODER = """      coder:
+        jobs:
+          keep: {schedule: {every: 30m}, prompt: x, deliver: local%s}
+          j1: {schedule: {every: 30m}, prompt: y, deliver: local}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.home()
+    world.setup(HEAD + home_text())
+    return world
+
+
+def with_coder(world: World, extra: str = "") -> None:
+    """A profile with two jobs; the home in memory needs a second apply before a new profile's jobs exist."""
+    world.setup(HEAD + home_text() + CODER % extra)
+    world.apply()
+    world.apply()
+    assert world.rows() == {}
+
+
+def test_a_profile_with_something_protected_in_it_is_not_deleted(world: World) -> None:
+    with_coder(world, ", protect: true")
+    world.setup(HEAD + home_text())
+    assert world.rows()["main/coder"].hold is not None
+    world.apply()
+    assert "coder" in world.home().things["", Kind.PROFILE]
+    assert "keep" in [j["name"] for j in world.home().jobs("coder").values()]
+
+
+def test_a_profile_is_not_deleted_when_a_delete_in_it_was_refused(world: World) -> None:
+    with_coder(world)
+    world.setup(HEAD + home_text())
+    world.provider = FaultyProvider(world.memory, Fault.REFUSES, lambda a: a.address.key == "j1")
+    done = outcomes(world.apply())
+    assert (done["main/coder/jobs/j1"], done["main/coder"]) == ("refused", "skipped")
+    assert "coder" in world.home().things["", Kind.PROFILE]
+
+
+def test_a_profile_with_another_setups_things_is_not_deleted(world: World) -> None:
+    world.setup(HEAD + home_text() + "      coder: {description: x}\n")
+    world.apply()
+    two = HEAD.replace("solo", "two") + home_text("        {}\n") + "      coder: {settings: {c.d: 2}}\n"
+    world.setup(two)
+    world.apply()
+    world.setup(HEAD + home_text())
+    hold = world.rows()["main/coder"].hold
+    assert hold is not None
+    assert "setup two" in hold.why
+
+
+@pytest.mark.parametrize("fact", [Fact.WIDENS_ACCESS, Fact.LOOSENS_SECURITY, Fact.NEW_CREDENTIAL, Fact.NEW_ADDRESS])
+def test_unattended_never_covers_access_and_credentials(
+    world: World, fact: Fact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.setup(
+        HEAD + "policy: {unattended: [set settings, update settings]}\n" + home_text("        settings: {a.b: 1}\n")
+    )
+    world.apply()
+    monkeypatch.setattr(world.memory, "facts", lambda *_: frozenset({fact}))
+    world.text = world.text.replace("a.b: 1", "a.b: 2")
+    assert set(outcomes(world.apply(Consent())).values()) == {"waits for consent"}
+
+
+def test_restoring_a_field_does_not_consent_to_the_rest_of_its_row(world: World) -> None:
+    world.apply()
+    world.edit([{"set": "default/jobs/brief", "prompt": "Mine."}])
+    world.text = world.text.replace("deliver: local", "deliver: {to: telegram}")
+    options = Options(restore=("main/default/jobs/brief#prompt",))
+    assert set(outcomes(world.apply(Consent(), options)).values()) == {"waits for consent"}
+    (job,) = world.home().jobs().values()
+    assert (job["prompt"], job["deliver"]) == ("Mine.", "local")
+
+
+def test_rebuild_does_not_consent_to_anything_in_a_home_that_is_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.apply()
+    world.setup(HEAD + home_text(JOBS + "        settings: {a.b: 2}\n"))
+    monkeypatch.setattr(world.memory, "facts", lambda *_: frozenset({Fact.WIDENS_ACCESS}))
+    options = Options(allow=frozenset({"rebuild"}))
+    assert set(outcomes(world.apply(Consent(), options)).values()) == {"waits for consent"}
+
+
+def cut_off(world: World) -> None:
+    world.provider = FaultyProvider(world.memory, Fault.CRASH_AFTER, lambda a: a.address.kind is Kind.JOB)
+    with pytest.raises(Crash):
+        world.apply()
+    world.provider = world.memory
+
+
+def test_an_intent_stays_open_while_its_store_cannot_be_read(world: World) -> None:
+    cut_off(world)
+    world.home().unreadable["default", Kind.JOB] = "cut off"
+    world.setup(HEAD + home_text(JOBS + "        settings: {a.b: 2}\n"))
+    world.apply()
+    world.home().unreadable.clear()
+    assert set(outcomes(world.apply()).values()) == {"applied"}
+    assert world.rows() == {}
+    assert len(world.home().jobs()) == 1
+
+
+def test_what_a_cut_off_run_made_is_not_orphaned_by_leaving_the_setup(world: World) -> None:
+    cut_off(world)
+    world.setup(HEAD + home_text("        settings: {a.b: 2}\n"))
+    rows = world.rows()
+    assert Row.DELETE in {r.row for r in rows.values()} | {Row.SETTLED for _ in ()}
+    world.apply()
+    assert world.home().jobs() == {}
+
+
+def test_what_a_cut_off_run_made_is_found_after_a_rename_of_the_setup(world: World) -> None:
+    cut_off(world)
+    world.setup(HEAD.replace("solo", "duo") + "formerly: [solo]\n" + home_text())
+    assert set(outcomes(world.apply()).values()) == {"applied"}
+    assert world.rows() == {}
+
+
+def test_adopting_something_else_leaves_open_intents_for_the_next_plan(world: World) -> None:
+    cut_off(world)
+    world.edit([{"place": "default/files/S.md", "text": "hi"}])
+    world.setup(HEAD + home_text(JOBS + "        files: {S.md: {text: hi}}\n"))
+    adopt_home(world.space(), "main", ["main/default/files/S.md"])
+    assert set(outcomes(world.apply()).values()) == {"applied"}
+    assert world.rows() == {}
+
+
+def test_an_id_that_is_now_another_object_is_never_deleted(world: World) -> None:
+    world.apply()
+    (harness_id,) = world.home().jobs()
+    world.home().jobs()[harness_id] = {
+        "name": "theirs",
+        "schedule": {"every": "7m"},
+        "prompt": "Other.",
+        "deliver": "x",
+    }
+    world.setup(HEAD + home_text("        {}\n"))
+    assert [r.row for r in world.rows().values()] == [Row.FORGET]
+    world.apply()
+    assert list(world.home().jobs()) == [harness_id]
+
+
+def test_a_map_to_what_is_owned_is_refused(world: World) -> None:
+    world.apply()
+    (harness_id,) = world.home().jobs()
+    world.setup(HEAD.replace("solo", "two") + home_text(JOBS.replace("brief", "other")))
+    with pytest.raises(UsageError, match="setup 'solo' owns it"):
+        adopt_home(world.space(), "main", (), {Address.parse("main/default/jobs/other"): harness_id})
+    world.setup(HEAD + home_text(JOBS.replace("brief", "other")))
+    with pytest.raises(UsageError, match="is default/jobs/brief already"):
+        adopt_home(world.space(), "main", (), {Address.parse("main/default/jobs/other"): harness_id})
+
+
+def test_a_stamp_is_not_believed_when_the_read_back_differs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reconciler.testing.memory import MemoryDoor
+
+    world.apply()
+    world.edit([{"set": "default/jobs/brief", "prompt": "New."}])
+    world.text = world.text.replace("Write.", "New.").replace("every: 30m", "every: 45m")
+    perform = MemoryDoor.perform
+
+    def and_somebody(self: MemoryDoor, step):  # type: ignore[no-untyped-def]
+        answers = perform(self, step)
+        for job in self.home.jobs().values():
+            job["prompt"] = "Someone else."
+        return answers
+
+    monkeypatch.setattr(MemoryDoor, "perform", and_somebody)
+    world.apply()
+    monkeypatch.undo()
+    assert [c.field for r in world.rows().values() for c in r.changes] == ["prompt"]
