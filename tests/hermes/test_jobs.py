@@ -280,7 +280,7 @@ def test_declared_job_round_trip(lab: Lab) -> None:
     assert {k: seen.fields[k] for k in found.fields} == found.fields
     assert lab.provider.express(seen, lab.observe()) == {
         "name": "Night watch",
-        "schedule": {"every": "120m"},
+        "schedule": {"every": "2h"},
         "prompt": "Look.",
         "before": "disk.sh",
         "deliver": {"to": "telegram"},
