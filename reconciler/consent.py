@@ -93,7 +93,8 @@ class Consent:
     def _restores(self, action: Action) -> bool:
         """Whether `--restore` or `--allow rebuild` names every change of the row: a flag consents to what it names,
         and to nothing else that the row would do besides."""
-        if "rebuild" in self.allow and (action.rebuilt or action.row in (Row.MISSING, Row.PROVISION)):
+        lifted = self.allow & {"rebuild", "replaced-home"}
+        if lifted and (action.rebuilt or action.row in (Row.MISSING, Row.PROVISION)):
             return True
         targets = [split_field(t) for t in self.restore if selects(t, action.address)]
         if action.row is Row.MISSING:

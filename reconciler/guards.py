@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
 from reconciler_state.record import Owned
@@ -28,18 +28,30 @@ FEW = 5
 SHARE = 0.3
 
 
-def lost_store(
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A store that looks lost or replaced, and why (L14)."""
+
+    profile: str
+    kind: Kind
+    why: str
+
+
+def lost_stores(
     home: str,
     owned: Mapping[str, Owned],
     observation: Observation,
     traits: Mapping[Kind, KindTraits],
-) -> str:
-    """L14: why the home looks lost or replaced, "" if it does not."""
+) -> list[Lost]:
+    """L14: the stores with things of ours that are missing, empty or not in proper form, or that lost all of several.
+
+    One thing gone from a proper store is no loss. Where things are matched by place, only the store's form tells.
+    """
     stores: dict[tuple[str, Kind], list[Owned]] = defaultdict(list)
     for path, thing in owned.items():
         address = Address.parse(f"{home}/{path}")
-        if not traits.get(address.kind, KindTraits()).by_place:
-            stores[address.profile, address.kind].append(thing)
+        stores[address.profile, address.kind].append(thing)
+    lost = []
     for (profile, kind), things in stores.items():
         ended = observation.ended.get((profile, kind), {})
         alive = [t for t in things if t.id not in ended]
@@ -47,14 +59,15 @@ def lost_store(
             continue
         where = f"{kind} of profile {profile}"
         state = observation.stores.get((profile, kind), Store.PROPER)
-        if state is not Store.PROPER:
-            return f"the store with the {where} is {state.value}, and {len(alive)} of ours were in it"
         seen = observation.things.get((profile, kind), {})
-        if isinstance(seen, Unknown):
+        if state is not Store.PROPER:
+            why = f"the store with the {where} is {state.value}, and {len(alive)} of ours were in it"
+            lost.append(Lost(profile, kind, why))
+        elif traits.get(kind, KindTraits()).by_place or isinstance(seen, Unknown):
             continue
-        if len(alive) >= 2 and not any(t.id in seen for t in alive):
-            return f"all {len(alive)} of our {where} are gone at once"
-    return ""
+        elif len(alive) >= 2 and not any(t.id in seen for t in alive):
+            lost.append(Lost(profile, kind, f"all {len(alive)} of our {where} are gone at once"))
+    return lost
 
 
 def limit_deletes(

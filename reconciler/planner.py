@@ -16,7 +16,7 @@ from .bind import references
 from .contact import Contact
 from .gate import rule
 from .graph import order
-from .guards import limit_deletes, lost_store
+from .guards import Lost, limit_deletes, lost_stores
 from .match import Triple, match
 from .observe import Observation, Unknown
 from .plan import HomeInputs, HomePlan, Options
@@ -65,11 +65,11 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     contact = _meet(inputs, provider, observation, contact, provisioning)
     state = contact.state
     canons = _canons(inputs.resources, provider, observation, state, inputs.owner)
-    # A home that is made again is made as declared: there is nobody's edit in it to be held for.
-    restore = (*options.restore, ref.id) if rebuilding else options.restore
-    actions = _rows(inputs, provider, restore, observation, state, canons)
-    if rebuilding:
-        actions = [replace(a, rebuilt=True) for a in actions]
+    lost = [] if provisioning else lost_stores(ref.id, state.owned(inputs.owner), observation, provider.traits)
+    # What is made again is made as declared: there is nobody's edit in it to be held for.
+    again = [ref.id] if rebuilding else [str(Address(ref.id, s.profile, s.kind)) for s in _rebuilt(lost, options)]
+    actions = _rows(inputs, provider, (*options.restore, *again), observation, state, canons)
+    actions = [replace(a, rebuilt=True) if any(selects(t, a.address) for t in again) else a for a in actions]
     actions = provider.review(actions, observation, inputs.resources)
     head = [a for a in contact.actions if a.row in (Row.PROVISION, Row.ADOPT)]
     if head:
@@ -84,7 +84,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     if options.unmanaged:
         declared = {a.address for a in actions}
         chosen += [a for a in _unmanaged(ref.id, observation, state) if a.address not in declared]
-    hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning)
+    hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning, lost)
     shown = [a for a in chosen if options.in_sync or a.row is not Row.IN_SYNC]
     return replace(
         base,
@@ -325,6 +325,11 @@ def _unmanaged(home: str, observation: Observation, state: HomeState) -> list[Ac
     return rows
 
 
+def _rebuilt(lost: Sequence[Lost], options: Options) -> Sequence[Lost]:
+    """The lost stores that the command line says are to be made again: all or none."""
+    return lost if options.allow & {"rebuild", "replaced-home"} else ()
+
+
 def _home_hold(
     inputs: HomeInputs,
     provider: Provider,
@@ -332,6 +337,7 @@ def _home_hold(
     observation: Observation,
     contact: Contact,
     provisioning: bool,
+    lost: Sequence[Lost],
 ) -> tuple[Hold | None, str]:
     """The first thing that holds the whole home, and the guard that lifts it."""
     home, allow = inputs.ref.id, options.allow
@@ -342,10 +348,9 @@ def _home_hold(
     untested = provider.supported(observation.version) or outside(observation.version, inputs.ref.version_range)
     if untested and "unknown-version" not in allow:
         return Hold(untested, f"reconciler apply {home} --allow unknown-version"), "unknown-version"
-    if not provisioning:
-        lost = lost_store(home, contact.state.owned(inputs.owner), observation, provider.traits)
-        if lost and not allow & {"rebuild", "replaced-home"}:
-            return Hold(f"{lost}: the home was lost or replaced", f"reconciler apply {home} --allow rebuild"), "rebuild"
+    if lost and not _rebuilt(lost, options):
+        why = f"{lost[0].why}: the home was lost or replaced"
+        return Hold(why, f"reconciler apply {home} --allow rebuild"), "rebuild"
     if not provisioning and not contacts.known(contact.state, inputs.owner):
         return Hold("first contact: this setup has not met this home", f"reconciler adopt {home}"), ""
     return None, ""

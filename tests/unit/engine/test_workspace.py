@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.consent import Consent
+from reconciler.observe import Store
 from reconciler.plan import Options
-from reconciler_specs.address import Address
+from reconciler_specs.address import Address, Kind
 from reconciler_state.lock import lock_home
 from reconciler_state.store import Physical
 from world import HEAD, World, home_text, outcomes
@@ -145,3 +146,19 @@ def test_homes_side_by_side(world: World) -> None:
     assert set(done.values()) == {"applied"}
     assert all(len(world.home(n).jobs()) == 1 for n in ("a", "b", "c"))
     assert Address.parse("a") in [Address.parse(k) for k in done]
+
+
+def test_a_lost_config_holds_the_home_and_is_made_again_by_name(world: World) -> None:
+    """L14 for a store whose things are matched by place: gone with the file is not gone by hand."""
+    world.setup(HEAD + home_text("        settings: {a.b: 1}\n"))
+    world.apply()
+    settings = ("default", Kind.SETTING)
+    world.home().things[settings] = {}
+    world.home().stores[settings] = Store.MISSING
+    (home,) = world.plan().homes
+    assert home.hold is not None
+    assert "settings of profile default is missing" in home.hold.why
+    assert home.open == ()
+    options = Options(allow=frozenset({"rebuild"}))
+    done = outcomes(world.apply(Consent(), options))
+    assert done == {"main/default/settings/a.b": "applied"}
