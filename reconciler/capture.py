@@ -61,7 +61,7 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
     name = f"{action.address}#{change.field}"
     if isinstance(value, Unknown) or value is ABSENT:
         raise UsageError(f"{name}: the home has no value to capture", hint=f"reconciler show {action.address}")
-    if is_hidden(value) or (isinstance(value, dict) and "$native" in value):
+    if _unsayable(value):
         raise UsageError(f"{name}: the home's value cannot stand in a setup", hint=f"reconciler show {action.address}")
     ids = {thing.id: path for path, thing in home.state.owned(home.owner).items()}
     if isinstance(value, list):
@@ -69,6 +69,13 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
     spot = editor.capture(space.setup, action.address, change.field, value)
     where = ".".join(spot.path) if spot.path else spot.note
     return Captured(str(action.address), change.field, f"{spot.file.name}: {where}" if spot.path else where)
+
+
+def _unsayable(value: object) -> bool:
+    """Whether a value is, or holds anywhere in it, a hidden secret or a word that only the harness has."""
+    if isinstance(value, dict):
+        return is_hidden(value) or "$native" in value or any(_unsayable(v) for v in value.values())
+    return isinstance(value, list) and any(_unsayable(v) for v in value)
 
 
 def stamp(space: Workspace, targets: Sequence[str]) -> None:
