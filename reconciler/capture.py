@@ -83,7 +83,7 @@ def stamp(space: Workspace, targets: Sequence[str]) -> None:
     plan = space.plan(Options(targets=tuple(targets)))
     for home in plan.homes:
         rows = tuple(a for a in home.actions if a.records)
-        if rows:
+        if rows and home.hold is None:
             with space.lock(home.ref) as guard:
                 for _event in HomeRun(home, space, guard).carry_out(rows, lambda: False):
                     pass

@@ -56,6 +56,7 @@ class HomeInputs:
     released: Sequence[Address] = ()
     intents: Sequence[Intent] = ()
     damaged: Sequence[str] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True)

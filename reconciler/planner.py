@@ -361,4 +361,8 @@ def _notes(inputs: HomeInputs, observation: Observation) -> Collection[str]:
     before = inputs.state.version if inputs.state else ""
     if before and observation.version and before != observation.version:
         notes.append(f"the harness was {before} when we last wrote here, and is {observation.version} now")
+    if inputs.state and not inputs.shared:
+        mine = {inputs.owner, *inputs.formerly}
+        others = sorted(o for o, things in inputs.state.owners.items() if things and o not in mine)
+        notes += [f"setup {other} declares things here too; if that is meant: shared: true" for other in others]
     return notes

@@ -274,12 +274,16 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
     names = [*canon.fields, *(n for n in bases if n not in canon.fields and n not in resource.unset)]
     changes = []
     for name in [*names, *sorted(resource.unset)]:
+        base, want = bases.get(name), canon.fields.get(name, ABSENT)
+        seen = observed.get(name) if observed else ABSENT
+        if base is not None and same(want, base.declared) and same(seen, base.observed):
+            continue  # at rest on both sides: in sync whatever its shape and mode, and nearly every field is
         change = decide(
             name,
-            _shape(address, canon, resource, name, bases.get(name)),
-            canon.fields.get(name, ABSENT),
-            bases.get(name),
-            observed.get(name) if observed else ABSENT,
+            _shape(address, canon, resource, name, base),
+            want,
+            base,
+            seen,
             mode=resource.mode(name),
             created=created,
             default=observed is not None and name in observed.defaults,

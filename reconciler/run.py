@@ -254,6 +254,7 @@ class HomeRun:
         dropped: set[str] = set()
         wrong: list[str] = []
         settling = self._provider.traits[action.address.kind].settling
+        defaults = seen.defaults if isinstance(seen, Observed) else frozenset()
         for change in action.changes:
             now = seen.get(change.field) if isinstance(seen, Observed) else ABSENT
             if change.row is FieldRow.RELEASE:
@@ -261,12 +262,11 @@ class HomeRun:
             elif change.row is FieldRow.STAMP:
                 # Only what still is as declared: somebody may have changed it since it was looked at.
                 wanted = replace(change, write=CLEAR if change.declared is ABSENT else change.declared)
-                if self._holds(wanted, now, seen.defaults if isinstance(seen, Observed) else frozenset()):
+                if self._holds(action.address, wanted, now, defaults):
                     bases[change.field] = Base(as_json(change.declared), as_json(now))
             elif change.writes:
-                defaults = seen.defaults if isinstance(seen, Observed) else frozenset()
                 declared = resolve_refs(as_json(change.declared), self._resolve)
-                if self._holds(change, now, defaults):
+                if self._holds(action.address, change, now, defaults):
                     if change.declared is ABSENT and change.row is FieldRow.UNSET:
                         dropped.add(change.field)
                     else:
@@ -309,7 +309,7 @@ class HomeRun:
             return owned if owned.fields else None
         return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)
 
-    def _holds(self, change: FieldChange, now: object, defaults: frozenset[str]) -> bool:
+    def _holds(self, address: Address, change: FieldChange, now: object, defaults: frozenset[str]) -> bool:
         if isinstance(now, Unknown):
             return False
         if change.write is CLEAR:
@@ -318,7 +318,9 @@ class HomeRun:
             # Others may add members of their own at any time: what counts is that ours hold, and what we took is gone.
             was = from_base(change.base.declared) if change.base else ABSENT
             declared = change.declared if change.declared is ABSENT else resolve_refs(change.declared, self._resolve)
-            return equal(change.shape, merge(change.shape, was, declared, now), now)
+            things = (t.get(address.path) for o, t in self._state.owners.items() if o != self._plan.owner)
+            others = [t.fields[change.field].declared for t in things if t is not None and change.field in t.fields]
+            return equal(change.shape, merge(change.shape, was, declared, now, others), now)
         write = resolve_refs(change.write, self._resolve)
         return not references(write) and not disagreements(write, now, change.shape)
 

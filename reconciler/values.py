@@ -17,12 +17,12 @@ def same(a: Seen, b: Seen) -> bool:
     """Whether two values are the same JSON. A bool is no number; 1 and 1.0 are one number; absent is only absent."""
     if a is b:
         return True
+    if isinstance(a, str):
+        return isinstance(b, str) and a == b
     if isinstance(a, bool) or isinstance(b, bool):
         return False  # True and False are singletons, so `is` has already answered
     if isinstance(a, int | float) and isinstance(b, int | float):
         return a == b or (a != a and b != b)
-    if isinstance(a, str):
-        return isinstance(b, str) and a == b
     if isinstance(a, list | tuple):
         return isinstance(b, list | tuple) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):

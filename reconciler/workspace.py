@@ -182,6 +182,7 @@ class Workspace:
             released=self.setup.released,
             intents=intents,
             damaged=state.damaged if state else (),
+            shared=home.shared,
         )
 
     def _touched(self, home_id: str, targets: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,6 +66,24 @@ def providers(names: set[str] | None = None) -> dict[str, Provider]:
     return found
 
 
+class Installed(Mapping[str, "Provider"]):
+    """Providers by harness name, each loaded when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Provider] = {}
+
+    def __getitem__(self, name: str) -> Provider:
+        if name not in self._loaded:
+            self._loaded.update(providers({name}))
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(providers())
+
+    def __len__(self) -> int:
+        return len(providers())
+
+
 def workspace(file: Path | None, state: Path | None) -> Workspace:
     """The setup, its state and the providers it needs. Raises SpecError, StateError or UsageError."""
     from reconciler_specs.load import load
@@ -73,14 +92,12 @@ def workspace(file: Path | None, state: Path | None) -> Workspace:
     from ..workspace import Workspace
 
     setup = load(setup_path(file))
-    store = LocalStore(state_dir(state))
-    left = {physical.harness for physical in store.list()}
-    found = providers({home.harness for home in setup.homes.values()} | left)
-    check_doors(setup, found)
-    return Workspace(setup, store, found)
+    installed = Installed()
+    check_doors(setup, installed)
+    return Workspace(setup, LocalStore(state_dir(state)), installed)
 
 
-def check_doors(setup: Setup, found: dict[str, Provider]) -> None:
+def check_doors(setup: Setup, found: Mapping[str, Provider]) -> None:
     """Raises SpecError for `door:` blocks that their provider does not take: only it knows what they may hold."""
     from reconciler_specs.errors import Reason, SpecError
 

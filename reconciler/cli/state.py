@@ -44,11 +44,11 @@ def repair(
     from .render.style import out, safe
 
     store = LocalStore(state_dir(state))
-    steps = store.repair(home, do=yes)
-    for step in steps:
+    found = store.repair(home, do=yes)
+    for step in (*found.aside, *found.left):
         out(safe(step))
-    if not steps:
+    if not found.aside:
         out("Nothing to repair.")
     elif not yes:
         out("Nothing was done; to do it: reconciler state repair --yes")
-    return 0
+    return 1 if found.left else 0

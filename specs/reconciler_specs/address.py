@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from functools import total_ordering
+from functools import cache, total_ordering
 
 
 class Kind(StrEnum):
@@ -40,20 +40,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        home, *rest = text.split("/")
-        if not home:
-            raise ValueError("an address starts with a home id")
-        if not rest:
-            return cls(home)
-        profile = "" if rest[0] in KIND_WORDS else rest.pop(0)
-        if not rest:
-            return cls(home, profile, Kind.PROFILE)
-        if rest[0] not in KIND_WORDS:
-            raise ValueError(f"{rest[0]!r} is not a kind (one of {', '.join(sorted(KIND_WORDS))})")
-        kind, key = Kind(rest[0]), "/".join(rest[1:])
-        if (kind in SINGLETONS) == bool(key):
-            raise ValueError(f"{kind} takes {'no' if key else 'a'} key")
-        return cls(home, profile, kind, key)
+        return _parsed(text)
 
     @property
     def path(self) -> str:
@@ -76,6 +63,24 @@ class Address:
 
     def __lt__(self, other: Address) -> bool:
         return str(self) < str(other)
+
+
+@cache  # a plan reads each of its addresses several times
+def _parsed(text: str) -> Address:
+    home, *rest = text.split("/")
+    if not home:
+        raise ValueError("an address starts with a home id")
+    if not rest:
+        return Address(home)
+    profile = "" if rest[0] in KIND_WORDS else rest.pop(0)
+    if not rest:
+        return Address(home, profile, Kind.PROFILE)
+    if rest[0] not in KIND_WORDS:
+        raise ValueError(f"{rest[0]!r} is not a kind (one of {', '.join(sorted(KIND_WORDS))})")
+    kind, key = Kind(rest[0]), "/".join(rest[1:])
+    if (kind in SINGLETONS) == bool(key):
+        raise ValueError(f"{kind} takes {'no' if key else 'a'} key")
+    return Address(home, profile, kind, key)
 
 
 def selects(target: str, address: Address) -> bool:

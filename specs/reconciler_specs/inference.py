@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
+from pydantic import Field as Default
 
 from . import profile
 from .address import Address
@@ -96,8 +97,8 @@ class Inference(BaseModel):
 
     models: Annotated[dict[str, dict[str, Any]], PlainValidator(_models)]
     default: Filled
-    fallbacks: Names = []
-    auxiliary: Annotated[dict[str, str], PlainValidator(_auxiliary)] = {}
+    fallbacks: Names = Default(default_factory=list)
+    auxiliary: Annotated[dict[str, str], PlainValidator(_auxiliary)] = Default(default_factory=dict)
     unattended: Filled = ""
     rebase: Annotated[str, PlainValidator(word("ours", "all"))] = "ours"
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
+from pydantic import Field as Default
 
 from . import profile
 from .address import Address, Kind
@@ -118,16 +119,16 @@ class Job(BaseModel):
     run: Filled = ""
     failure_deliver: Target = None
     model: ModelOrName = None
-    skills: Names = []
+    skills: Names = Default(default_factory=list)
     toolsets: NameSet = None
     workdir: Filled = ""
-    context_from: Annotated[list[str], PlainValidator(_context)] = []
+    context_from: Annotated[list[str], PlainValidator(_context)] = Default(default_factory=list)
     session: Filled = ""
     repeat: Count = 0
-    monitor: Annotated[dict[str, str], PlainValidator(_monitor)] = {}
+    monitor: Annotated[dict[str, str], PlainValidator(_monitor)] = Default(default_factory=dict)
     paused: Flag = False
     id: Filled = ""
-    metadata: ScalarMap = {}
+    metadata: ScalarMap = Default(default_factory=dict)
 
 
 def read_job(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
-from pydantic import Field as Alias
+from pydantic import Field as Default
 
 from .address import Kind
 from .document import Node, shown
@@ -143,8 +143,8 @@ class PolicyModel(BaseModel):
     on_missing: Annotated[str, PlainValidator(word("recreate", "hold", "forget"))] = ""
     on_removed: Annotated[str, PlainValidator(_on_removed)] = ""
     unattended: Annotated[tuple[str, ...], PlainValidator(_unattended)] = ()
-    raise_: Annotated[dict[str, str], PlainValidator(_raise)] = Alias(default={}, alias="raise")
-    limits: Annotated[dict[str, int], PlainValidator(_limits)] = {}
+    raise_: Annotated[dict[str, str], PlainValidator(_raise)] = Default(default_factory=dict, alias="raise")
+    limits: Annotated[dict[str, int], PlainValidator(_limits)] = Default(default_factory=dict)
     confirm_within: Duration = ""
 
 

@@ -109,6 +109,21 @@ class Files:
         with self._named(folder), self._temporary(folder / "probe", bytes(4096)):
             pass
 
+    def size(self, path: Path) -> int:
+        """Of a file in bytes; 0 if there is none."""
+        with self._named(path):
+            try:
+                return path.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:
+                return 0
+
+    def move(self, path: Path, to: Path) -> None:
+        """Renames a file to a name that is free. Raises StateError if it is not."""
+        with self._named(to):
+            os.link(path, to, follow_symlinks=False)  # unlike a rename this never replaces what is there
+            path.unlink()
+            self.sync_dir(path.parent)
+
     def remove(self, path: Path) -> None:
         with self._named(path):
             path.unlink(missing_ok=True)

@@ -25,6 +25,7 @@ from .store import Physical
 
 FORMAT: Final = 1
 TAIL: Final = 1024  # bytes: more than a `run-end` takes
+PART: Final = 8 * 2**20  # bytes: a journal that has grown past this goes on in a new file, and the old one is kept
 UNCERTAIN: Final = "uncertain"
 
 
@@ -152,8 +153,9 @@ class Journal:
         return [p.intent for p in self._past(still)]
 
     def history(self, path: str) -> list[Past]:
-        """What was done to one address (its path below the home), oldest first."""
-        return [p for p in self._past(self.entries()) if p.intent.path == path]
+        """What was done to one address (its path below the home), oldest first, over all parts of the journal."""
+        parts = [*(Journal(p, self._files) for p in self._earlier().values()), self]
+        return [p for part in parts for p in self._past(part.entries()) if p.intent.path == path]
 
     def check(self, state: HomeState) -> None:
         """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21)."""
@@ -249,6 +251,28 @@ class Journal:
             self._append([{"what": "run-end", "run": self.run, "open": still, **left}])
         self._header = None
 
+    def _earlier(self) -> dict[int, Path]:
+        """The journal's earlier parts, `KEY.1.jsonl` and on, by number, oldest first."""
+        stem = self.path.stem
+        found = {}
+        for name in self._files.names(self.path.parent):
+            number = name.removeprefix(f"{stem}.").removesuffix(self.path.suffix)
+            if number.isdigit() and name == f"{stem}.{number}{self.path.suffix}":
+                found[int(number)] = self.path.with_name(name)
+        return dict(sorted(found.items()))
+
+    def _new_part(self) -> None:
+        """Goes on in a new file once this one is large and all in it is settled. The new one begins with how the last
+        run ended, so that `check` goes on knowing it."""
+        if self._files.size(self.path) <= PART:
+            return
+        last = self._last_end()
+        if last is None or last.get("open") != 0:
+            return
+        number = max(self._earlier(), default=0) + 1
+        self._files.move(self.path, self.path.with_name(f"{self.path.stem}.{number}{self.path.suffix}"))
+        self._files.append(self.path, json.dumps(last, sort_keys=True).encode("ascii") + b"\n", sync=False)
+
     def _append(self, records: Sequence[Mapping[str, Any]], sync: bool = False) -> None:
         if self._header is None:
             raise RuntimeError("a journal is written between start and end")
@@ -256,6 +280,7 @@ class Journal:
         if not lines:
             return
         if not self._started:
+            self._new_part()
             host = {"host": socket.gethostname(), "pid": os.getpid()}
             lines.insert(0, {"what": "run", "format": FORMAT, "run": self.run, **host, **self._header})
         at = self._clock()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from .codec import body, decode, encode
-from .errors import StateDamaged, StateError, StateMoved
+from .errors import StateDamaged, StateError, StateMoved, StateTooNew
 from .files import Files
 from .journal import Journal
 from .record import HomeState
@@ -19,6 +20,13 @@ def default_root(environ: Mapping[str, str]) -> Path:
     home = environ.get("XDG_STATE_HOME", "")
     base = Path(home) if home.startswith("/") else Path(environ.get("HOME") or Path.home()) / ".local" / "state"
     return base / "reconciler"
+
+
+class Repair(NamedTuple):
+    """What `repair` put aside, and what it had to leave: a sentence per file."""
+
+    aside: list[str]
+    left: list[str]
 
 
 class LocalStore:
@@ -91,14 +99,14 @@ class LocalStore:
     def probe(self) -> None:
         self.files.probe(self.root / "homes")
 
-    def repair(self, home: str | None = None, *, do: bool) -> Sequence[str]:
+    def repair(self, home: str | None = None, *, do: bool) -> Repair:
         """Puts damaged state files and journals aside (the home then has no state, and can be adopted).
 
-        `home` is a home's path, None for all. Without `do` it only says what it would do. Returns one sentence per
-        file.
+        `home` is a home's path, None for all. Without `do` it only says what it would do. What a newer program wrote
+        is left as it is.
         """
         part = f"-{slug(home.rstrip('/').rpartition('/')[2])}-" if home else ""
-        said: list[str] = []
+        found = Repair([], [])
         for folder, suffix in (("homes", ".json"), ("journal", ".jsonl")):
             for name in self.files.names(self.root / folder):
                 path = self.root / folder / name
@@ -109,14 +117,16 @@ class LocalStore:
                         decode(self.files.read(path) or b"", path)
                     else:
                         Journal(path, self.files).entries()
+                except StateTooNew as error:
+                    found.left.append(f"left as it is: {error}")
                 except StateDamaged as error:
-                    said.append(f"put aside: {error}")
+                    found.aside.append(f"put aside: {error}")
                     if do:
                         self._keep(path)
                         self.files.remove(path)
                         self._last.clear()
                         self._ours.clear()
-        return said
+        return found
 
     def _keep(self, path: Path) -> Path | None:
         """A copy beside the file, under the first free name: what could not be read may still be wanted."""

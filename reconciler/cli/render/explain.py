@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from reconciler_specs import file, home, inference, job, policy, setting
-from reconciler_specs.reading import Fields
+from reconciler_specs.reading import Fields, marks_schema
 
 from ...errors import UsageError
 from ..common import providers
@@ -20,6 +20,7 @@ KINDS: dict[str, tuple[str, Fields]] = {
     "file": ("A file of the profile: whole, or only our block in it.", file.FIELDS),
     "policy": ("What plan does about drift, missing and removed things.", policy.FIELDS),
 }
+MARKED = ("profile", "inference", "job", "file")
 GUARDS = {
     "rebuild": "the home, or all we own of a store, is gone at once: make it again",
     "replaced-home": "the home at the path is another one than the one recorded",
@@ -60,6 +61,10 @@ def explain_text(topic: str | None) -> Iterator[str]:
             yield f"  {key:<16} {entry.doc}"
             if field_name and entry.field:
                 yield f"  {'':<16} value class: {entry.shape.cls}"
+        if name in MARKED and not field_name:
+            yield "  and of each:"
+            for key, schema in marks_schema(fields).items():
+                yield f"  {key:<16} {schema['description']}"
     else:
         yield from _harness(topic)
 

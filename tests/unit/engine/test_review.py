@@ -191,3 +191,25 @@ def test_a_stamp_is_not_believed_when_the_read_back_differs(world: World, monkey
     world.apply()
     monkeypatch.undo()
     assert [c.field for r in world.rows().values() for c in r.changes] == ["prompt"]
+
+
+def test_what_another_setup_declares_stays_and_the_plan_is_quiet(world: World) -> None:
+    """L3: a member that leaves this setup and stands in another is kept, and the read-back knows that."""
+    settings = "        settings: {x.y: {%s}}\n"
+
+    def declare(owner: str, members: str) -> None:
+        world.setup(HEAD.replace("solo", owner) + home_text(settings % members))
+        world.apply()
+        assert world.rows() == {}
+
+    declare("team", "b: 2")
+    assert world.plan().homes[0].notes == ()
+    declare("solo", "a: 1, b: 2")
+    declare("solo", "a: 1")
+    assert world.home().things["default", Kind.SETTING]["x.y"]["value"] == {"a": 1, "b": 2}
+    [note] = world.plan().homes[0].notes
+    assert "team" in note and "shared: true" in note
+    world.setup(HEAD + home_text(settings % "a: 1").replace("first_contact", "shared: true\n    first_contact"))
+    assert world.plan().homes[0].notes == ()
+    declare("solo", "a: 1, c: 3")
+    assert world.home().things["default", Kind.SETTING]["x.y"]["value"] == {"a": 1, "b": 2, "c": 3}

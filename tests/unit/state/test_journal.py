@@ -142,7 +142,7 @@ def test_a_damaged_line_in_the_middle_is_told(tmp_path: Path, bad: bytes) -> Non
         journal(tmp_path).open_intents()
     assert "reconciler state repair" in str(caught.value.hint)
     store = LocalStore(tmp_path)
-    assert len(store.repair(do=True)) == 1 and store.repair(do=True) == []
+    assert len(store.repair(do=True).aside) == 1 and store.repair(do=True).aside == []
     assert journal(tmp_path).entries() == []
 
 
@@ -221,3 +221,41 @@ def test_any_lines(tmp_path: Path, lines: list[bytes]) -> None:
     j.start(owner="t")
     j.begin([SET])
     assert j.open_intents()
+
+
+def test_a_large_journal_goes_on_in_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is settled moves aside whole: history reads on through it, and what the last run left is still checked."""
+    monkeypatch.setattr("reconciler_state.journal.PART", 1)
+    for serial in (4, 5, 6):
+        j, ids = begun(tmp_path, BRIEF)
+        j.done([Done(ids[BRIEF.address], "applied", str(serial), id="j1")])
+        j.end(replace(STATE, serial=serial))
+    names = sorted(p.name for p in (tmp_path / "journal").iterdir())
+    assert names == [f"{HOME.key}.1.jsonl", f"{HOME.key}.2.jsonl", f"{HOME.key}.jsonl"]
+    assert [p.reason for p in journal(tmp_path).history("default/jobs/brief")] == ["4", "5", "6"]
+    open_, _ = begun(tmp_path, BRIEF)  # and a run that is cut off right behind the change of files
+    assert len(open_.open_intents()) == 1
+    with pytest.raises(StateMoved, match="back from serial 6"):
+        open_.check(replace(STATE, serial=5))
+
+
+def test_an_open_intent_stays_in_the_journal_that_plans_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler_state.journal.PART", 1)
+    first, ids = begun(tmp_path, BRIEF)
+    first.done([Done(ids[BRIEF.address], "uncertain")])
+    first.end(STATE)
+    begun(tmp_path, SET)
+    assert [p.name for p in (tmp_path / "journal").iterdir()] == [f"{HOME.key}.jsonl"]
+    assert len(journal(tmp_path).open_intents()) == 2
+
+
+def test_a_part_is_never_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody took an earlier part away: its number is free, a later one's is not."""
+    monkeypatch.setattr("reconciler_state.journal.PART", 1)
+    j, _ = begun(tmp_path, BRIEF)
+    kept = j.path.with_name(f"{HOME.key}.2.jsonl")
+    kept.write_bytes(b"")
+    j.done([Done(i, "applied") for i in [j.open_intents()[0].intent]])
+    j.end(STATE)
+    begun(tmp_path, BRIEF)
+    assert kept.read_bytes() == b"" and j.path.with_name(f"{HOME.key}.3.jsonl").stat().st_size > 0

@@ -289,10 +289,10 @@ def test_repair_puts_aside(store: LocalStore) -> None:
     path = store.path(HOME)
     path.write_text("{")
     assert [type(e) for e in store.broken()] == [StateDamaged] and store.list() == []
-    assert len(store.repair(do=False)) == 1 and path.read_text() == "{"
-    assert store.repair("/srv/homes/another", do=True) == []
-    assert len(store.repair(HOME.path, do=True)) == 1
-    assert store.read(HOME) is None and store.repair(do=True) == []
+    assert len(store.repair(do=False).aside) == 1 and path.read_text() == "{"
+    assert store.repair("/srv/homes/another", do=True).aside == []
+    assert len(store.repair(HOME.path, do=True).aside) == 1
+    assert store.read(HOME) is None and store.repair(do=True).aside == []
     assert path.with_name(f"{path.stem}.damaged-1").read_text() == "{"
     assert store.write(STATE, 0).serial == 1
 
@@ -300,3 +300,13 @@ def test_repair_puts_aside(store: LocalStore) -> None:
 def test_default_root() -> None:
     assert default_root({"XDG_STATE_HOME": "/x"}) == Path("/x/reconciler")
     assert default_root({"XDG_STATE_HOME": "x", "HOME": "/h"}) == Path("/h/.local/state/reconciler")
+
+
+def test_what_a_newer_program_wrote_keeps_no_other_from_repair(store: LocalStore) -> None:
+    store.write(STATE, 0)
+    newer = store.path(HOME).with_name("aaa.json")
+    newer.write_text(store.path(HOME).read_text().replace('"format": 1', '"format": 99'))
+    store.path(HOME).write_text("{")
+    found = store.repair(do=True)
+    assert len(found.aside) == len(found.left) == 1 and newer.name in found.left[0]
+    assert newer.exists() and not store.path(HOME).exists()
