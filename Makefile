@@ -4,10 +4,13 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agent-home-reconciler
 BIN := .venv/bin
 HERMES := 0.19.0
 HERMES_OLD := 0.18.2 0.16.0
+ORCHESTRATOR := 0.1.2
+OPENCLAW := 2026.9.6
+OPENCLAW_OLD := 2026.7.1-2
 
-.PHONY: demo test unit lint bench docs hermes clean help
+.PHONY: demo demo-hermes demo-openclaw test unit lint bench docs hermes openclaw clean help
 help:
-	@echo "make demo   plan and apply on a real, throw-away Hermes home"
+	@echo "make demo   plan and apply on a throw-away home of our own; make demo-hermes, demo-openclaw: on a real one"
 	@echo "make test   every test, the real-harness ones included"
 	@echo "make unit   the tests that need no harness   make lint   ruff, mypy, import-linter"
 	@echo "make bench  measure, beside the floor        make docs   regenerate the generated pages"
@@ -22,20 +25,32 @@ help:
 hermes: .venv/.made
 	@$(BIN)/python tools/harness.py hermes $(HERMES)
 
-demo: hermes
+demo: .venv/.made
+	@bash examples/00-native/demo.sh
+
+demo-hermes: hermes
 	@bash examples/01-quickstart/demo.sh
 
-test: lint hermes
+openclaw: .venv/.made
+	@$(BIN)/python tools/harness.py openclaw $(OPENCLAW)
+
+demo-openclaw: openclaw
+	@bash examples/02-openclaw/demo.sh
+
+test: lint hermes openclaw
 	@$(BIN)/python tools/harness.py hermes $(HERMES_OLD)
+	@$(BIN)/python tools/harness.py orchestrator $(ORCHESTRATOR)
+	@$(BIN)/python tools/harness.py openclaw $(OPENCLAW_OLD)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 unit: .venv/.made
-	@$(BIN)/python -m pytest -n 2 -m "not hermes"
+	@$(BIN)/python -m pytest -n 2 -m "not hermes and not orchestrator and not openclaw"
 
 lint: .venv/.made
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 bench: hermes
+	@$(BIN)/python tools/harness.py orchestrator $(ORCHESTRATOR)
 	@$(BIN)/python tools/bench.py
 
 docs: .venv/.made

@@ -24,6 +24,7 @@ from .observe import Observation, Observed, Unknown, Wanted
 from .place import LocalPlace, Place
 from .plan import Options
 from .provider import HomeRef, Provider
+from .redact import is_hidden
 from .run import HomeRun
 from .workspace import Workspace, physical
 
@@ -125,8 +126,8 @@ class Survey:
 class Draft:
     """A home block in grammar form, and what a person should know of it.
 
-    `ids` maps each drafted address to its harness id. `left` is what stays out (unmanaged), `look` what wants a
-    look: twins, missing scripts, secrets in clear.
+    `ids` maps each drafted job to its harness id. `left` is what stays out (unmanaged), with `out`, the reason by
+    address; `look` is what wants a look: twins, missing scripts, secrets in clear.
     """
 
     home_id: str
@@ -134,11 +135,17 @@ class Draft:
     ids: dict[Address, str] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     look: list[str] = field(default_factory=list)
+    out: dict[Address, str] = field(default_factory=dict)
+
+    def leave(self, address: Address, why: str, title: str = "") -> None:
+        """A thing stays out of the block; `title` is what a person knows it by."""
+        self.left.append(f"{title or address.path}: {why}")
+        self.out[address] = why
 
 
-def survey(path: str, providers: Mapping[str, Provider], place: Place | None = None) -> Survey:
+def survey(path: str, providers: Mapping[str, Provider], place: Place | None = None, narrow: str = "") -> Survey:
     """Finds out whose home it is and reads all of it. Raises UsageError if no installed provider knows it, or if
-    several do: then `providers` has to be narrowed to one."""
+    several do: then `providers` has to be narrowed to one, by the command line `narrow` with its name."""
     place = place or LocalPlace()
     reasons = []
     accepted: list[Survey] = []
@@ -153,25 +160,34 @@ def survey(path: str, providers: Mapping[str, Provider], place: Place | None = N
             accepted.append(Survey(ref, provider, observation))
         else:
             reasons.append(f"{harness}: nothing is there")
+    accepted = [found for found in accepted if found.observation.sure] or accepted
     if len(accepted) == 1:
         return accepted[0]
     if accepted:
         names = [found.ref.harness for found in accepted]
-        hint = f"reconciler adopt {path} --harness {names[-1]}"
+        hint = f"{narrow or f'reconciler adopt {path} --harness'} {names[-1]}"
         raise UsageError(f"{path} can be taken as a home of {' or '.join(names)}", hint=hint)
     raise UsageError(f"{path} is no home of a harness that is installed here\n  " + "\n  ".join(reasons))
 
 
 def draft(
-    found: Survey, home_id: str, path: str, *, only: str = "", everything: bool = False, extends: str = ""
+    found: Survey,
+    home_id: str,
+    path: str,
+    *,
+    only: str = "",
+    everything: bool = False,
+    extends: str = "",
+    keys: Mapping[tuple[str, str], str] | None = None,
 ) -> Draft:
-    """The survey as a home block that a person would keep: defaults left out, no secret in it."""
+    """The survey as a home block that a person would keep: defaults left out, no secret in it. `keys` are the jobs'
+    keys by profile and harness id, where a setup has named them already."""
     made = Draft(home_id)
     profiles: dict[str, Json] = {}
     observation = found.observation
     names = sorted(t.id for t in observation.all() if t.kind is Kind.PROFILE)
     for profile in names:
-        block = _profile(found, made, profile, only, everything)
+        block = _profile(found, made, profile, only, everything, keys or {})
         if block or profile != "default":
             profiles[profile] = block
     made.block = {"harness": found.ref.harness, "path": path, "profiles": profiles}
@@ -202,13 +218,14 @@ def _leave_out_unfit(made: Draft) -> None:
                     alone = {group: {key: things[key]}}
                 why = _unfit(made.home_id, {**made.block, "profiles": {profile: alone}})
                 if why and group == "inference":
-                    made.left.append(f"{profile}/inference: {why}")
+                    made.leave(Address(made.home_id, profile, Kind.INFERENCE), why)
                     del block["inference"]
                     break
                 if why:
-                    made.left.append(f"{profile}/{group}/{key}: {why}")
+                    address = Address(made.home_id, profile, Kind(group), key)
+                    made.leave(address, why)
                     del things[key]
-                    made.ids.pop(Address(made.home_id, profile, Kind(group), key), None)
+                    made.ids.pop(address, None)
 
 
 def _unfit(home_id: str, block: Mapping[str, Json]) -> str:
@@ -220,7 +237,9 @@ def _unfit(home_id: str, block: Mapping[str, Json]) -> str:
     return ""
 
 
-def _profile(found: Survey, made: Draft, profile: str, only: str, everything: bool) -> dict[str, Json]:
+def _profile(
+    found: Survey, made: Draft, profile: str, only: str, everything: bool, keys: Mapping[tuple[str, str], str]
+) -> dict[str, Json]:
     observation, provider = found.observation, found.provider
     block: dict[str, Json] = {}
     thing = observation.at("", Kind.PROFILE, profile)
@@ -233,7 +252,7 @@ def _profile(found: Survey, made: Draft, profile: str, only: str, everything: bo
         if value:
             block["inference"] = dict(value)
     settings, files = _settings(found, made, profile, only, everything), _files(found, made, profile, only)
-    jobs = _jobs(found, made, profile, only)
+    jobs = _jobs(found, made, profile, only, keys)
     for name, value in (("settings", settings), ("files", files), ("jobs", jobs)):
         if value:
             block[name] = value
@@ -260,7 +279,7 @@ def _settings(found: Survey, made: Draft, profile: str, only: str, everything: b
         if "value" in value:
             settings[thing.id] = value["value"]
         else:
-            made.left.append(f"{profile}/settings/{thing.id}: holds what a setup must not, or cannot, say")
+            made.leave(address, "holds what a setup must not, or cannot, say")
     return settings
 
 
@@ -272,32 +291,31 @@ def _files(found: Survey, made: Draft, profile: str, only: str) -> dict[str, Jso
             continue
         value = dict(found.provider.express(thing, found.observation))
         if "text" not in value:
-            made.left.append(f"{profile}/files/{thing.id}: its text cannot stand in a setup")
+            made.leave(address, "its text cannot stand in a setup")
         elif len(value["text"]) > LONGEST_TEXT:
-            made.left.append(
-                f"{profile}/files/{thing.id}: longer than a setup should be ({len(value['text'])} characters)"
-            )
+            made.leave(address, f"longer than a setup should be ({len(value['text'])} characters)")
         else:
             files[thing.id] = value
     return files
 
 
-def _jobs(found: Survey, made: Draft, profile: str, only: str) -> dict[str, Json]:
+def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tuple[str, str], str]) -> dict[str, Json]:
     jobs: dict[str, Json] = {}
-    keys: dict[str, str] = {}
     things = _things(found, profile, Kind.JOB)
+    keys = {thing.id: known[profile, thing.id] for thing in things if (profile, thing.id) in known}
     names = Counter(t.name.casefold() for t in things)
     for thing in things:
-        keys[thing.id] = _key(thing.name or thing.id, set(keys.values()))
+        if thing.id not in keys:
+            keys[thing.id] = _key(thing.name or thing.id, set(keys.values()))
     for thing in things:
         key = keys[thing.id]
         address = Address(made.home_id, profile, Kind.JOB, key)
         if not _wanted(only, address):
             continue
         value = dict(found.provider.express(thing, found.observation))
-        missing = _cannot_stand(value)
+        missing = _cannot_stand(value, thing)
         if missing:
-            made.left.append(f"{profile}: job {thing.name or thing.id} ({thing.id}): {missing}")
+            made.leave(address, missing, f"{profile}: job {thing.name or thing.id} ({thing.id})")
             continue
         if names[thing.name.casefold()] > 1:
             made.look.append(
@@ -323,8 +341,10 @@ def _jobs(found: Survey, made: Draft, profile: str, only: str) -> dict[str, Json
     return jobs
 
 
-def _cannot_stand(job: Mapping[str, Json]) -> str:
+def _cannot_stand(job: Mapping[str, Json], thing: Observed) -> str:
     """E46: why a job cannot be declared, "" if it can."""
+    if not job.get("run") and is_hidden(thing.get("prompt")):
+        return "its prompt holds a secret in the clear"
     if "schedule" not in job:
         return "its schedule cannot be said in a setup"
     if not job.get("run") and not job.get("prompt"):

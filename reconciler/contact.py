@@ -18,7 +18,7 @@ from .action import Action, Hold, Row
 from .bind import bind
 from .match import match, place_id
 from .observe import Observation, Observed, Unknown
-from .provider import Canon, Provider, Resolve
+from .provider import Canon, Provider, Resolve, traits_of
 
 CREATING = frozenset({Row.CREATE.value, Row.MISSING.value})
 
@@ -164,7 +164,7 @@ def adopted(
     found: dict[Address, Observed] = {}
     for triple in match(home, resources, owned, others, observation, provider.traits):
         address = triple.address
-        stands = provider.traits[address.kind].stands(place_id(address))
+        stands = traits_of(provider.traits, address.kind).stands(place_id(address))
         if triple.desired is None or triple.owned is not None or not chosen(address):
             continue
         if address in mapping:
@@ -191,7 +191,7 @@ def adopted(
         resource = resources[address]
         canon = provider.canon(resource, observation, resolve)
         owned_thing = bind(canon, resource, thing, thing.id, "adopted")
-        if provider.traits[address.kind].stands(place_id(address)) and not owned_thing.fields:
+        if traits_of(provider.traits, address.kind).stands(place_id(address)) and not owned_thing.fields:
             continue  # nothing of it is as declared: the plan's `claim` will own it
         taken[address.path] = owned_thing
     state = replace(state.with_changes(owner, taken), labels={**state.labels, owner: home})

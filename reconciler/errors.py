@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler_specs.errors import ReconcilerError
+from reconciler_specs.error import ReconcilerError
 
 
 class UsageError(ReconcilerError):

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from reconciler_specs.address import Address, Kind
 from reconciler_state.record import Owned
 
-from .action import Action, Hold, Row
+from .action import Action, Fact, Hold, Row
 from .observe import Observation, Store, Unknown
-from .provider import KindTraits
+from .provider import KindTraits, traits_of
 
 GUARDS = (
     "rebuild",
@@ -63,7 +63,7 @@ def lost_stores(
         if state is not Store.PROPER:
             why = f"the store with the {where} is {state.value}, and {len(alive)} of ours were in it"
             lost.append(Lost(profile, kind, why))
-        elif traits.get(kind, KindTraits()).by_place or isinstance(seen, Unknown):
+        elif traits_of(traits, kind).by_place or isinstance(seen, Unknown):
             continue
         elif len(alive) >= 2 and not any(t.id in seen for t in alive):
             lost.append(Lost(profile, kind, f"all {len(alive)} of our {where} are gone at once"))
@@ -95,6 +95,23 @@ def limit_deletes(
         return action
 
     return [guarded(a) for a in actions]
+
+
+def lifted(actions: Sequence[Action], allowed: Collection[str]) -> list[Action]:
+    """Without the holds of a provider's review (a door that loses comments) whose guard the command line lifts."""
+    return [replace(a, hold=None) if a.hold is not None and a.guard in allowed else a for a in actions]
+
+
+def restarts(action: Action, may: str, allowed: Collection[str]) -> Action:
+    """The home's `restart:`: `never` holds what restarts the harness, `when_needed` asks nobody, `ask` leaves it to
+    the gate."""
+    if Fact.RESTARTS not in action.facts or not action.writes:
+        return action
+    if may == "when_needed":
+        return replace(action, facts=action.facts - {Fact.RESTARTS})
+    if may == "never" and "restart" not in allowed:
+        return _held(action, "restart", "restarts the harness (restart: never)")
+    return action
 
 
 def _held(action: Action, guard: str, why: str) -> Action:

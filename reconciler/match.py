@@ -11,7 +11,7 @@ from reconciler_specs.resource import Resource
 from reconciler_state.record import Owned
 
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
-from .provider import KindTraits
+from .provider import KindTraits, traits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def match(
     names = _Names(observation, {(a.profile, a.kind, t.id) for a, t in ours.items()})
     triples = []
     for address in [*resources, *sorted(a for a in ours if a not in resources)]:
-        kind_traits = traits.get(address.kind, KindTraits())
+        kind_traits = traits_of(traits, address.kind)
         resource, thing = resources.get(address), ours.get(address)
         found: tuple[Observed, ...] = ()
         if kind_traits.by_place:

@@ -81,7 +81,8 @@ class Observation:
     what state each store file is. `ended` names ids that are gone by themselves (a one-shot that ran) with the
     evidence. `version` is the harness's, None if it cannot be told. `blocked` says why nothing may be written
     here (managed by another system, not owned by us …), "" if nothing stands against it. `notes` are for the
-    plan's head. `facts` are the provider's own, handed back to its pure functions.
+    plan's head. `facts` are the provider's own, handed back to its pure functions. `sure` is False if what is there
+    may as well be another harness's home of the same shape: then `adopt PATH` takes it for that one's.
     """
 
     exists: bool = True
@@ -92,6 +93,7 @@ class Observation:
     blocked: str = ""
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Json] = field(default_factory=dict)
+    sure: bool = True
 
     def at(self, profile: str, kind: Kind, harness_id: str) -> Observed | Absent | Unknown:
         """One thing by harness id. A store that was not looked at is Unknown."""

@@ -57,6 +57,7 @@ class HomeInputs:
     intents: Sequence[Intent] = ()
     damaged: Sequence[str] = ()
     shared: bool = False
+    restart: str = "ask"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler_specs.address import Address, Kind, selects, split_field
-from reconciler_specs.policy import Policy
 from reconciler_specs.resource import Resource
 from reconciler_state.record import HomeState, Owned
 
@@ -16,11 +15,11 @@ from .bind import references
 from .contact import Contact
 from .gate import rule
 from .graph import order
-from .guards import Lost, limit_deletes, lost_stores
+from .guards import Lost, lifted, limit_deletes, lost_stores, restarts
 from .match import Triple, match
 from .observe import Observation, Unknown
 from .plan import HomeInputs, HomePlan, Options
-from .provider import Canon, Provider
+from .provider import Canon, Provider, traits_of
 from .rows import Rules, row
 from .versions import outside
 
@@ -70,12 +69,12 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     again = [ref.id] if rebuilding else [str(Address(ref.id, s.profile, s.kind)) for s in _rebuilt(lost, options)]
     actions = _rows(inputs, provider, (*options.restore, *again), observation, state, canons)
     actions = [replace(a, rebuilt=True) if any(selects(t, a.address) for t in again) else a for a in actions]
-    actions = provider.review(actions, observation, inputs.resources)
+    actions = lifted(provider.review(actions, observation, inputs.resources), options.allow)
     head = [a for a in contact.actions if a.row in (Row.PROVISION, Row.ADOPT)]
     if head:
         actions = [replace(a, needs=(*a.needs, head[0].address)) for a in actions]
     actions = [*contact.actions, *actions]
-    actions = [_ruled(a, provider, observation, inputs.policy, canons) for a in actions]
+    actions = [_ruled(a, provider, observation, inputs, options, canons) for a in actions]
     actions = limit_deletes(
         actions, state.owned(inputs.owner), ref.id, inputs.policy.limits.get("deletes"), options.allow
     )
@@ -135,7 +134,7 @@ def provision_owns(observation: Observation, provider: Provider) -> dict[str, Ow
         address = Address(
             "-", thing.id if kind is Kind.PROFILE else thing.profile, kind, "" if kind is Kind.PROFILE else thing.id
         )
-        if not provider.traits[kind].stands(thing.id):
+        if not traits_of(provider.traits, kind).stands(thing.id):
             owned[address.path] = Owned(thing.id, "created")
     return owned
 
@@ -192,14 +191,15 @@ def _ruled(
     action: Action,
     provider: Provider,
     observation: Observation,
-    policy: Policy,
+    inputs: HomeInputs,
+    options: Options,
     canons: Mapping[Address, Canon],
 ) -> Action:
     if action.writes:
         canon = canons.get(action.address)
         facts = action.facts | provider.facts(action, canon.fields if canon else {}, observation)
-        action = replace(action, facts=facts)
-    tier, why = rule(action, policy.raise_)
+        action = restarts(replace(action, facts=facts), inputs.restart, options.allow)
+    tier, why = rule(action, inputs.policy.raise_)
     return action if (tier, why) == (action.tier, action.rule) else replace(action, tier=tier, rule=why)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
@@ -61,6 +61,11 @@ class KindTraits:
     def stands(self, harness_id: str) -> bool:
         """Whether the thing with this id always exists."""
         return self.always or harness_id in self.permanent
+
+
+def traits_of(traits: Mapping[Kind, KindTraits], kind: Kind) -> KindTraits:
+    """A kind's traits; plain ones for a kind that the provider does not have, whose things `canon` refuses by name."""
+    return traits.get(kind, KindTraits())
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,4 +200,31 @@ class Provider(Protocol):
 
     def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
         """Why a process with these ancestor pids runs inside the home's own process tree, "" if it does not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What of a home no setup can declare: one file, or a folder with the number of its files; `size` in bytes.
+
+    `path` is relative to the home, `what` says what it is (memories, pairings …) for a person.
+    """
+
+    path: str
+    what: str
+    files: int
+    size: int
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """What a provider may say beyond `Provider`, so that `reconciler copy` can tell what a move would change."""
+
+    def implied(self, resource: Resource, observation: Observation) -> Mapping[str, str]:
+        """What a declared thing means here beyond its words, by aspect (“time zone”: “UTC”): where two harnesses say
+        different things of one aspect, a copy is not exact. `observation` is a prepared one. Pure."""
+        ...
+
+    def behind(self, home: HomeRef) -> Sequence[Behind]:
+        """What a copy leaves in the home, biggest parts as they lie there. Only reads."""
         ...

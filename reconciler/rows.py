@@ -17,7 +17,7 @@ from .fields import decide
 from .match import Triple, place_id
 from .merge import clashes, shape_over
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
-from .provider import Canon, KindTraits
+from .provider import Canon, KindTraits, traits_of
 from .values import from_base, members, same
 
 
@@ -41,15 +41,16 @@ class Rules:
 def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
     """The row of one address. `canon` is the resource's, None for what is no longer declared."""
     address, owned, observed = triple.address, triple.owned, triple.observed
-    traits = rules.traits.get(address.kind, KindTraits())
+    traits = traits_of(rules.traits, address.kind)
     stands = traits.stands(place_id(address)) or _is_part(traits, canon, owned) or _is_default(canon, owned, observed)
+    if canon is not None and canon.refused:
+        # Before anything is said of the home: no home of this harness could keep it.
+        why = "; ".join(f"{name}: {reason}" if name else reason for name, reason in canon.refused.items())
+        return Action(Row.REFUSED, address, reason=why, hold=Hold(why))
     if isinstance(observed, Unknown):
         return Action(Row.BLOCKED, address, reason=observed.reason, hold=Hold(observed.reason))
     if triple.desired is None or canon is None:
         return _undeclared(triple, stands, rules)
-    if canon.refused:
-        why = "; ".join(f"{name}: {reason}" if name else reason for name, reason in canon.refused.items())
-        return Action(Row.REFUSED, address, reason=why, hold=Hold(why))
     if owned is not None and isinstance(observed, Observed) and not traits.by_place and _reused(owned, observed):
         why = f"id {owned.id} is now another object"
         return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, observed, why))
@@ -170,7 +171,7 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
     if not isinstance(observed, Observed):
         ended = rules.observation.ended.get((address.profile, address.kind), {}).get(owned.id)
         return Action(Row.FORGET, address, owned.id, reason=ended or "left the setup, and is gone from the home")
-    traits = rules.traits.get(address.kind, KindTraits())
+    traits = traits_of(rules.traits, address.kind)
     if not traits.by_place and _reused(owned, observed):
         why = f"left the setup; its id {owned.id} is now another object, which is not ours"
         return Action(Row.FORGET, address, owned.id, reason=why)
@@ -295,7 +296,7 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
             changes.append(_removing_found(change, owned))
     fingerprint = observed.fingerprint if observed else ""
     harness_id = owned.id if owned else place_id(address)
-    parts = rules.traits.get(address.kind, KindTraits()).parts & set(canon.fields)
+    parts = traits_of(rules.traits, address.kind).parts & set(canon.fields)
     found = observed is not None and (not parts or any(observed.get(p) is not ABSENT for p in parts))
     origin = owned.origin if owned else ("adopted" if found else "created")
     moved_protection = owned is not None and owned.protect != resource.protect

@@ -22,7 +22,7 @@ from .match import place_id
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
-from .provider import Answer, Code, Door, Step
+from .provider import Answer, Code, Door, Step, traits_of
 from .values import from_base, members, same
 from .verdict import Verdict, look_row, missed, waits_for_failed
 from .verify import disagreements
@@ -201,7 +201,7 @@ class HomeRun:
     ) -> Observed | Absent | Unknown:
         address = action.address
         store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
-        traits = self._provider.traits[address.kind]
+        traits = traits_of(self._provider.traits, address.kind)
         if traits.by_place:
             return observation.at(*store, place_id(address))
         if action.id and action.row is not Row.MISSING:
@@ -241,7 +241,7 @@ class HomeRun:
             if seen is ABSENT:
                 return Verdict(Outcome.APPLIED)
             return missed(answer, lost, owned, ())
-        traits = self._provider.traits[action.address.kind]
+        traits = traits_of(self._provider.traits, action.address.kind)
         stands = traits.stands(place_id(action.address)) or action.row is Row.UPDATE
         if seen is ABSENT and not stands:
             return missed(answer, lost, owned, ())
@@ -253,7 +253,7 @@ class HomeRun:
         bases: dict[str, Base] = {}
         dropped: set[str] = set()
         wrong: list[str] = []
-        settling = self._provider.traits[action.address.kind].settling
+        settling = traits_of(self._provider.traits, action.address.kind).settling
         defaults = seen.defaults if isinstance(seen, Observed) else frozenset()
         for change in action.changes:
             now = seen.get(change.field) if isinstance(seen, Observed) else ABSENT

@@ -183,6 +183,7 @@ class Workspace:
             intents=intents,
             damaged=state.damaged if state else (),
             shared=home.shared,
+            restart=home.restart,
         )
 
     def _touched(self, home_id: str, targets: Sequence[str]) -> bool:

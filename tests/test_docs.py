@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from reconciler_specs.address import Kind
+from reconciler_specs.home import BY_KIND
 from scripts.session import read
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,6 +53,13 @@ def test_the_reference_is_up_to_date() -> None:
     assert sorted(made) == sorted(p.name for p in (DOCS / "reference").glob("*.md"))
     for name, text in made.items():
         assert page(DOCS / "reference" / name) == text, f"{name}: run make docs"
+
+
+def test_the_matrix_asks_about_every_field() -> None:
+    asked = docs_tool().FIELDS
+    for kind in asked:
+        fields = {name for name, field in BY_KIND[kind].items() if field.field}
+        assert set(asked[kind]) == (fields if kind is not Kind.PROFILE else {"description"}), kind
 
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)

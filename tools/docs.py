@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from reconciler.cli.app import app
+from reconciler.cli.app import add_commands, app
 from reconciler.cli.render.explain import GUARDS, KINDS
 from reconciler.event import EXIT
-from reconciler_hermes import PROVIDER, versions
+from reconciler.observe import Observation
+from reconciler.provider import Provider
 from reconciler_specs import inference, load, reading
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.home import BY_KIND
 from reconciler_specs.reading import Fields
-from reconciler_specs.resource import Mode
+from reconciler_specs.resource import Mode, Resource
+from reconciler_specs.shape import Json, shape_of
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 HEAD = "<!-- Made by tools/docs.py (make docs); do not edit. -->\n"
@@ -30,7 +33,26 @@ EXIT_CODES = {
     5: "waits for consent",
     6: "an outcome is uncertain",
 }
-SAMPLES: Mapping[str, str] = {"0.16": "0.16.0", "0.18": "0.18.2", "0.19": "0.19.0"}
+# The versions that a provider is tested with, as its column says them; another provider has one column.
+VERSIONS: Mapping[str, Mapping[str, str | None]] = {
+    "hermes": {"0.16": "0.16.0", "0.18": "0.18.2", "0.19": "0.19.0"},
+    "native": {"": "1"},
+}
+MODEL: Json = {"provider": "openrouter", "model": "vendor/model"}
+# A value of each field, to ask the providers about. tests/test_docs.py says when one is missing.
+FIELDS: Mapping[Kind, Mapping[str, Json]] = {
+    Kind.PROFILE: {"description": "Writes."},
+    Kind.JOB: {
+        "name": "brief", "schedule": {"every": "60m"}, "prompt": "Write.", "before": "x.sh", "run": "x.sh",
+        "deliver": "local", "failure_deliver": "local", "model": MODEL, "skills": ["x"], "toolsets": ["web"],
+        "workdir": "/srv", "context_from": ["self"], "session": "isolated", "repeat": 2,
+        "monitor": {"script": "x.sh"}, "paused": True, "id": "brief", "metadata": {"a": 1},
+    },
+    Kind.INFERENCE: {"default": MODEL, "fallbacks": [MODEL], "auxiliary": {"vision": MODEL}, "unattended": MODEL},
+    Kind.SETTING: {"value": 1},
+    Kind.FILE: {"text": "x", "block": "x", "mode": "0644"},
+}  # fmt: skip
+KEYS: Mapping[Kind, str] = {Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md"}
 
 
 def pages() -> dict[str, str]:
@@ -130,6 +152,7 @@ def _names(names: Iterable[str]) -> str:
 
 def commands() -> dict[str, Any]:
     """The command line's own objects, by the words that call them (`state list`)."""
+    add_commands()
     group: Any = typer.main.get_command(app)
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
@@ -192,51 +215,45 @@ def codes_page() -> str:
 
 
 def holds(guard: str) -> bool:
-    """Whether the engine holds anything by this guard: its name stands in it beyond the list of names, and a
+    """Whether anything is held by this guard: the engine or a provider names it beyond the list of names, and a
     restart is something that a provider has to name as a fact."""
     root = REFERENCE.parent.parent
+    files = [*(root / "reconciler").glob("*.py"), *(root / "providers").rglob("*.py")]
+    texts = [p.read_text(encoding="utf-8") for p in files]
     if guard == "restart":
-        return any("RESTARTS" in p.read_text(encoding="utf-8") for p in (root / "providers").rglob("*.py"))
-    texts = [p.read_text(encoding="utf-8") for p in (root / "reconciler").glob("*.py")]
+        return any("RESTARTS" in t for p, t in zip(files, texts, strict=True) if "providers" in p.parts)
     return sum(text.count(f'"{guard}"') for text in texts) > 1
 
 
 def providers_page() -> str:
+    providers = {entry.name: entry.load() for entry in sorted(entry_points(group="reconciler.providers"))}
+    columns = [
+        (name, provider, *pair)
+        for name, provider in providers.items()
+        for pair in VERSIONS.get(name, {"": None}).items()
+    ]
     rows = []
-    for kind, traits in PROVIDER.traits.items():
-        fields = [n for n, f in BY_KIND[kind].items() if f.field] if kind is not Kind.PROFILE else ["description"]
-        if kind is Kind.INFERENCE:
-            fields = [n for n in fields if n in ("default", "fallbacks", "auxiliary", "unattended")]
-        how = "place" if traits.by_place else "harness id"
-        for field in fields:
-            rows.append((kind.value, f"`{field}`", how, *(_stores(kind, field, v) for v in versions.TESTED)))
-    return "\n".join(
-        [
-            HEAD,
-            "# Provider matrix\n",
-            "## hermes\n",
-            table(("kind", "field", "matched by", *versions.TESTED), rows),
-            "What `reconciler explain hermes` says of its limits:\n",
-            "\n".join(f"- {line}" for line in PROVIDER.limits()) + "\n",
-        ]
-    )
+    for kind in (Kind.PROFILE, Kind.JOB, Kind.INFERENCE, Kind.SETTING, Kind.FILE):
+        for field, sample in FIELDS[kind].items():
+            how = {"place" if p.traits[kind].by_place else "harness id" for p in providers.values() if kind in p.traits}
+            stored = [_stores(provider, kind, field, sample, version) for _, provider, _, version in columns]
+            rows.append((kind.value, f"`{field}`", " or ".join(sorted(how)), *stored))
+    heads = (f"{name} {shown}".strip() for name, _, shown, _ in columns)
+    parts = [HEAD, "# Provider matrix\n", table(("kind", "field", "matched by", *heads), rows)]
+    for name, provider in providers.items():
+        parts += [f"## {name}\n", f"What `reconciler explain {name}` says of its limits:\n"]
+        parts.append("\n".join(f"- {line}" for line in provider.limits()) + "\n")
+    return "\n".join(parts)
 
 
-def _stores(kind: Kind, field: str, series: str) -> str:
-    if kind is Kind.JOB:
-        return "no" if versions.missing(field, SAMPLES[series]) else "yes"
-    if kind is Kind.INFERENCE:
-        sample: Any = [] if field == "fallbacks" else {}
-        refused = refused_inference({field: sample}, SAMPLES[series])
-        return "no" if field in refused else "yes"
-    return "yes"
-
-
-def refused_inference(fields: Mapping[str, Any], version: str) -> Mapping[str, str]:
-    """What the provider refuses of these fields."""
-    from reconciler_hermes import inference as hermes_inference
-
-    return hermes_inference.canon(fields, (), False, version).refused
+def _stores(provider: Provider, kind: Kind, field: str, sample: Json, version: str | None) -> str:
+    """Whether the provider takes a value of the field, in a home of this version."""
+    if kind not in provider.traits:
+        return "no"
+    key = KEYS.get(kind, "")
+    resource = Resource(Address("main", "default", kind, key), {field: sample}, {field: shape_of(sample)})
+    canon = provider.canon(resource, Observation(version=version), lambda path: None)
+    return "no" if canon.refused.keys() & {field, ""} else "yes"
 
 
 def main() -> int:

@@ -17,10 +17,10 @@ from reconciler.action import Row
 from reconciler.errors import DoorLost, ProviderError
 from reconciler.observe import Unknown
 from reconciler.provider import Answer, Code, HomeRef, Step
+from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 
 from . import home, interpreter, reading, steps
-from .hiding import Hider
 
 HELLO = 30.0  # seconds
 STEP = 60.0
@@ -30,7 +30,12 @@ _GRACE = 5.0
 _LONGEST = 16 << 20  # bytes of one answer; 200 refusals are some 100 KB
 
 # Order matters: each may import those before it.
-_MODULES = ("record", "block", "yamledit", "config", "files", "jobs", "profiles", "boot")
+_SHARED = ("plain", "record", "block", "yamledit")
+_MODULES = ("config", "files", "jobs", "profiles", "boot")
+_PACKAGES = (
+    ("reconciler_shape", "reconciler_shape", _SHARED),
+    ("reconciler_worker", f"{__package__}.worker", _MODULES),
+)
 _BOOT = """
 import json,os,sys,types
 f=open(0,'rb',buffering=0,closefd=False)
@@ -40,21 +45,23 @@ while len(b)<n:
     c=f.read(n-len(b))
     if not c: sys.exit(3)
     b+=c
-P='reconciler_worker'
-p=types.ModuleType(P); p.__path__=[]; sys.modules[P]=p
-for name,source in json.loads(b):
-    m=types.ModuleType(P+'.'+name); m.__package__=P
+for package,name,source in json.loads(b):
+    p=sys.modules.get(package) or types.ModuleType(package); p.__path__=[]; sys.modules[package]=p
+    m=types.ModuleType(package+'.'+name); m.__package__=package
     sys.modules[m.__name__]=m; setattr(p,name,m)
-    exec(compile(source,'<reconciler worker '+name+'>','exec'),m.__dict__)
-p.boot.main()
+    exec(compile(source,'<'+m.__name__+'>','exec'),m.__dict__)
+m.main()
 """
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def sources() -> bytes:
     """The worker's whole program: it needs nothing of ours at its place."""
-    folder = importlib.resources.files("reconciler_hermes.worker")
-    return json.dumps([[name, (folder / f"{name}.py").read_text(encoding="utf-8")] for name in _MODULES]).encode()
+    program = []
+    for package, found, names in _PACKAGES:
+        folder = importlib.resources.files(found)
+        program += [[package, name, (folder / f"{name}.py").read_text(encoding="utf-8")] for name in names]
+    return json.dumps(program).encode()
 
 
 def environment(ref: HomeRef, profile_home: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from reconciler_specs.secrets import looks_secret, secret_key
+from reconciler_shape import dotenv
 
 from .models import STANDARD_KEYS
 
@@ -29,26 +29,6 @@ HOME_CHANNELS = {
 }
 """Platform → the variable with the chat that a bare `deliver: <platform>` goes to (Hermes `cron/scheduler.py`)."""
 
-_OPEN_SUFFIXES = (
-    "_ADDRESS",
-    "_ALLOWED_USERS",
-    "_CHANNEL",
-    "_CWD",
-    "_DIR",
-    "_ENV",
-    "_HOST",
-    "_MODE",
-    "_MODEL",
-    "_NAME",
-    "_PATH",
-    "_PORT",
-    "_PROVIDER",
-    "_ROOM",
-    "_THREAD_ID",
-    "_TIMEOUT",
-    "_TIMEZONE",
-)
-_PLAIN = re.compile(r"[-+\d.,:\s]*|/[\w./-]*|[a-z]+(?:[-_ ][a-z]+)*|(?:https?://)[\w.:/-]*", re.IGNORECASE)
 # Hermes splits lines that lost their line break where a name that it knows begins.
 _KNOWN = frozenset(name for names in STANDARD_KEYS.values() for name in names) | frozenset(
     f"{platform.upper()}_{suffix}"
@@ -71,17 +51,13 @@ def parse(data: bytes) -> DotEnv:
     values: dict[str, str] = {}
     for line in data.decode("utf-8-sig", errors="replace").splitlines():
         for part in _split(line.strip()):
-            if part.startswith("#") or "=" not in part:
-                continue
-            name, _, value = part.removeprefix("export ").partition("=")
-            value = value.strip()
-            if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-                value = value[1:-1]
-            values[name.strip()] = value
+            entry = dotenv.entry(part)
+            if entry:
+                values[entry[0]] = entry[1]
     return DotEnv(
         names=tuple(values),
         filled=frozenset(name for name, value in values.items() if value),
-        secrets=tuple(value for name, value in values.items() if _is_secret(name, value)),
+        secrets=tuple(value for name, value in values.items() if dotenv.is_secret(name, value)),
     )
 
 
@@ -95,10 +71,3 @@ def _split(line: str) -> list[str]:
     parts = [line[a:b] for a, b in zip(starts, [*starts[1:], len(line)], strict=True)]
     opaque = any("://" in p or "?" in p or "&" in p or any(c.isspace() for c in p) for p in parts[:-1])
     return [line] if opaque else [part.strip() for part in parts]
-
-
-def _is_secret(name: str, value: str) -> bool:
-    # A chat id or a path in `.env` must stay readable where a job or a setting names it too.
-    if secret_key(name) or looks_secret(value):
-        return True
-    return not name.endswith(_OPEN_SUFFIXES) and not _PLAIN.fullmatch(value)

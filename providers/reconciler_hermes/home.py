@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from reconciler.observe import Store, Unknown
 from reconciler.place import Place, Stat
+from reconciler_shape import configfile, places
+from reconciler_shape.hiding import Hider
 from reconciler_specs.shape import Json
 
-from . import configfile, dotenv
-from .hiding import Hider
+from . import dotenv
 
 JOBS_LIMIT = 64 << 20  # bytes; 5,000 jobs are 6.5 MB
 ENV_LIMIT = 1 << 20
@@ -56,32 +57,17 @@ def text(place: Place, path: str, limit: int) -> bytes | Unknown | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        found = lstat(place, path)
+        found = places.lstat(place, path)
         if isinstance(found, Stat) and found.kind == "link":
             return Unknown(f"{path}: a link to {found.target}; links are not followed here")
         return Unknown(f"{path}: {error.strerror or error}")
-
-
-def lstat(place: Place, path: str) -> Stat | Unknown | None:
-    try:
-        return place.stat(path)
-    except OSError as error:
-        return Unknown(f"{path}: {error.strerror or error}")
-
-
-def names(place: Place, path: str) -> list[str]:
-    """The names in a folder, none if there is no folder or it cannot be read."""
-    try:
-        return place.list(path)
-    except OSError:
-        return []
 
 
 def config(place: Place, folder: str) -> Config:
     """config.yaml of a profile. A link to a regular file is followed, as Hermes follows it, and named."""
     path = posixpath.join(folder, "config.yaml")
     note, real = "", path
-    found = lstat(place, path)
+    found = places.lstat(place, path)
     if isinstance(found, Unknown):
         return Config(path, unknown=found, store=Store.IMPROPER)
     if found is None:
@@ -104,7 +90,7 @@ def config(place: Place, folder: str) -> Config:
 def env(place: Place, folder: str) -> dotenv.DotEnv | Unknown:
     """The profile's `.env`, followed through a link, as Hermes follows it."""
     path = posixpath.join(folder, ".env")
-    found = lstat(place, path)
+    found = places.lstat(place, path)
     if isinstance(found, Unknown):
         return found
     if found is None:
@@ -113,22 +99,6 @@ def env(place: Place, folder: str) -> dotenv.DotEnv | Unknown:
     if isinstance(data, Unknown):
         return data
     return dotenv.parse(data or b"")
-
-
-def tree(place: Place, folder: str, below: str, limit: int = 2000) -> list[str]:
-    """Regular files below `folder`/`below` as paths relative to `folder`, links left out, at most `limit`."""
-    found: list[str] = []
-    waiting = [below]
-    while waiting and len(found) < limit:
-        here = waiting.pop()
-        for name in names(place, posixpath.join(folder, here)):
-            path = posixpath.join(here, name)
-            stat = lstat(place, posixpath.join(folder, path))
-            if isinstance(stat, Stat) and stat.kind == "dir":
-                waiting.append(path)
-            elif isinstance(stat, Stat) and stat.kind == "file":
-                found.append(path)
-    return sorted(found)
 
 
 @dataclass(frozen=True, slots=True)

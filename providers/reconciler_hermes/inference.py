@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reconciler.observe import Observed, Unknown
+from reconciler.observe import Observed
 from reconciler.provider import Canon
+from reconciler_shape import models as shape
+from reconciler_shape.plain import digest
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
 from . import home, models, versions
-from .hiding import is_hidden
-from .worker import record as records
-
-KEYS = ("model", "fallback_providers", "fallback_model", "auxiliary", "provider", "base_url", "api_base")
-"""Top-level keys of config.yaml that this kind reads and writes."""
 
 
 def observed(profile: home.Profile) -> Observed:
@@ -23,7 +20,7 @@ def observed(profile: home.Profile) -> Observed:
         reason = profile.config.unknown
         return Observed(Kind.INFERENCE, profile.name, "", dict.fromkeys(("default", "fallbacks", "auxiliary"), reason))
     fields = fields_of(profile)
-    raw = {key: profile.config.raw[key] for key in KEYS if key in profile.config.raw}
+    raw = {key: profile.config.raw[key] for key in shape.INFERENCE if key in profile.config.raw}
     defaults = frozenset({"fallbacks"} if fields.get("fallbacks") == [] else set())
     return Observed(
         Kind.INFERENCE,
@@ -31,7 +28,7 @@ def observed(profile: home.Profile) -> Observed:
         "",
         fields,
         defaults=defaults,
-        fingerprint=records.digest(raw, profile.hider.key),
+        fingerprint=digest(raw, profile.hider.key),
     )
 
 
@@ -108,82 +105,10 @@ def _chain(raw: Mapping[str, Json], profile: home.Profile) -> list[Json]:
 
 def canon(fields: Mapping[str, Json], env: Sequence[str], env_known: bool, version: str | None) -> Canon:
     """Declared inference in canonical Models. `env` are the names in the profile's `.env`."""
-    out: dict[str, Json] = {}
-    missing: list[str] = []
-    for name, value in fields.items():
-        if name == "unattended":
-            continue
-        out[name] = (
-            models.canonical(value)
-            if name == "default"
-            else [models.canonical(item) for item in value]
-            if name == "fallbacks"
-            else {task: models.canonical(item) for task, item in value.items()}
-        )
-        for model in _each(name, value):
-            secret = models.key_name(model)
-            if secret and env_known and secret not in env and secret not in missing:
-                missing.append(secret)
+    missing = sorted({shape.key_name(model) for _, model in shape.each(fields)} - {"", *env}) if env_known else []
     refused = {}
     if "unattended" in fields:
         ours = versions.series(version) or versions.NEWEST
         refused["unattended"] = f"Hermes {ours} has no model for unattended runs: give each job its `model:`"
     held = f"the home's .env has no {', '.join(missing)}" if missing else ""
-    return Canon(out, refused=refused, held=held)
-
-
-def _each(field: str, value: Json) -> list[Mapping[str, Json]]:
-    if field == "default":
-        return [value]
-    return list(value) if field == "fallbacks" else list(value.values())
-
-
-def addresses(fields: Mapping[str, Json | Unknown]) -> tuple[set[str], set[str]]:
-    """The base URLs and the key names that these fields hold."""
-    urls, keys = set(), set()
-    for name in ("default", "fallbacks", "auxiliary"):
-        value = fields.get(name)
-        if value is None or isinstance(value, Unknown):
-            continue
-        for model in _each(name, value):
-            if not isinstance(model, Mapping):
-                continue
-            if model.get("base_url"):
-                urls.add(str(model["base_url"]))
-            secret = models.key_name(model)
-            keys |= {secret} if secret else set()
-            # A provider that is new here gets prompts and a key too, even where nothing is spelled out.
-            urls.add(f"provider:{model.get('provider')}")
-    return urls, keys
-
-
-def express(thing: Observed) -> dict[str, Json]:
-    """As a setup's `inference:` with each distinct Model under a name of its own."""
-    named: dict[str, Json] = {}
-
-    def name_of(model: Mapping[str, Json]) -> str:
-        for known, definition in named.items():
-            if definition == model:
-                return known
-        base = "".join(c if c.isalnum() else "-" for c in str(model["model"]).rpartition("/")[2].lower()).strip("-")
-        name = base = (base or "model")[:40]
-        count = 2
-        while name in named:
-            name, count = f"{base}-{count}", count + 1
-        named[name] = dict(model)
-        return name
-
-    def usable(model: Json) -> bool:
-        return isinstance(model, Mapping) and bool(model.get("model")) and not is_hidden(dict(model))
-
-    out: dict[str, Json] = {}
-    default, fallbacks, auxiliary = (thing.get(name) for name in ("default", "fallbacks", "auxiliary"))
-    if isinstance(default, dict) and usable(default):
-        out["default"] = name_of(default)
-    if isinstance(fallbacks, list) and fallbacks and all(usable(item) for item in fallbacks):
-        out["fallbacks"] = [name_of(item) for item in fallbacks]
-    if isinstance(auxiliary, dict):
-        tasks = {task: name_of(model) for task, model in auxiliary.items() if usable(model)}
-        if tasks:
-            out["auxiliary"] = tasks
-    return {"models": named, **out} if named else {}
+    return Canon(shape.canon(fields, models.canonical), refused=refused, held=held)

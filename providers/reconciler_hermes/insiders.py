@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Sequence
 
 from reconciler.provider import HomeRef
+from reconciler_shape import places
 
 from . import home
 
@@ -30,7 +31,7 @@ def insider(ref: HomeRef, ancestors: Sequence[int]) -> str:
 
 def _profile_folders(ref: HomeRef) -> list[str]:
     below = posixpath.join(ref.path, "profiles")
-    return [posixpath.join(below, name) for name in home.names(ref.place, below)]
+    return [posixpath.join(below, name) for name in places.visible(ref.place, below)]
 
 
 def _gateway(ref: HomeRef, folder: str) -> int:

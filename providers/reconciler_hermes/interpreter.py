@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from reconciler.observe import Unknown
 from reconciler.place import Place, Stat
+from reconciler_shape import places, trust
 from reconciler_specs.shape import Json
 
 from . import home
@@ -78,18 +78,18 @@ def _candidates(place: Place) -> Iterator[str]:
 
 
 def _there(place: Place, path: str) -> bool:
-    return posixpath.isabs(path) and isinstance(home.lstat(place, path), Stat)
+    return posixpath.isabs(path) and isinstance(places.lstat(place, path), Stat)
 
 
 def _describe(place: Place, python: str) -> Interpreter:
     prefix = posixpath.dirname(posixpath.dirname(python))
     for lib in ("lib", "lib64"):
-        for series in home.names(place, posixpath.join(prefix, lib)):
+        for series in places.visible(place, posixpath.join(prefix, lib)):
             if not series.startswith("python3"):
                 continue
             for packages in ("site-packages", "dist-packages"):
                 site = posixpath.join(prefix, lib, series, packages)
-                for name in home.names(place, site):
+                for name in places.visible(place, site):
                     match = _DIST.fullmatch(name)
                     if match:
                         return Interpreter(python, match[1], site)
@@ -98,18 +98,4 @@ def _describe(place: Place, python: str) -> Interpreter:
 
 def unsafe(place: Place, found: Interpreter) -> str:
     """Why we do not run it (L17): somebody else may write it, or what it imports. "" if nobody may."""
-    uid = place.uid()
-    real = place.resolve(found.python)
-    for path in dict.fromkeys(
-        (found.python, posixpath.dirname(found.python), real, posixpath.dirname(real), found.site)
-    ):
-        if not path:
-            continue
-        stat = home.lstat(place, path)
-        if isinstance(stat, Unknown) or stat is None:
-            return f"{path} cannot be looked at"
-        if stat.uid not in (0, uid):
-            return f"{path} belongs to uid {stat.uid}, who could change what runs as you"
-        if stat.kind != "link" and stat.mode & 0o002:
-            return f"{path} may be written by everybody"
-    return ""
+    return trust.unsafe(place, (*trust.around(place, found.python), found.site))

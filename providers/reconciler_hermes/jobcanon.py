@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.provider import Canon, Resolve
+from reconciler_shape import models as shape
+from reconciler_shape.jobcanon import JobCanon
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
-from reconciler_specs.shape import SCALAR, Json, Shape
+from reconciler_specs.shape import SCALAR, Json
 
 from . import models, schedule, versions
-
-CONTEXT_SELF = "self"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,8 @@ def canon(resource: Resource, around: Around, resolve: Resolve, now: datetime) -
     )
 
 
-class _Job:
+class _Job(JobCanon[Around]):
     """Collects one job's canonical fields."""
-
-    def __init__(self, resource: Resource, around: Around, resolve: Resolve) -> None:
-        self.resource, self.around, self.resolve = resource, around, resolve
-        self.fields: dict[str, Json] = {}
-        self.shapes: dict[str, Shape] = {}
-        self.refused: dict[str, str] = {}
-        self.held: list[str] = []
-        self.notes: list[str] = []
-        self.needs: list[Address] = []
 
     def take(self, name: str, value: Json) -> None:
         match name:
@@ -79,9 +70,9 @@ class _Job:
             case "model":
                 self._model(value)
             case "before" | "run":
-                self._script(name, str(value))
+                self.fields[name] = self.script(name, str(value))
             case "context_from":
-                self.fields[name] = [ref for ref in map(self._reference, value) if ref is not None]
+                self.fields[name] = self.context(value)
             case "session":
                 if value not in ("main", "isolated"):
                     self.refused[name] = f"{value}: Hermes has `main` (the chat that the job reports to) and `isolated`"
@@ -132,7 +123,7 @@ class _Job:
 
     def _model(self, value: Mapping[str, Json]) -> None:
         model = models.canonical(value)
-        secret = models.key_name(value)
+        secret = shape.key_name(value)
         if secret and secret not in self.around.env:
             self.held.append(f"the home's .env has no {secret}")
         if "key" in model:
@@ -145,33 +136,6 @@ class _Job:
         if model.pop("api_mode", None):
             self.refused["model"] = "Hermes has no api_mode per job"
         self.fields["model"] = model
-
-    def _script(self, name: str, script: str) -> None:
-        script = script.removeprefix("scripts/")
-        self.fields[name] = script
-        if script.startswith(("/", "~")) or ".." in script.split("/"):
-            self.refused[name] = f"{script}: scripts lie under scripts/ in the home"
-            return
-        path = f"scripts/{script}"
-        declared = Address(self.resource.address.home, self.resource.address.profile, Kind.FILE, path)
-        if declared in self.resource.needs or path in self.around.declared_files:
-            self.needs.append(declared)
-        elif path not in self.around.scripts:
-            self.held.append(f"{path} is neither in the home nor declared")
-
-    def _reference(self, ref: str) -> Json:
-        if ref == CONTEXT_SELF:
-            found = self.resolve(self.resource.address.path)
-            return found if found else {"$ref": self.resource.address.path}
-        found = self.resolve(ref)
-        if found:
-            return found
-        if "/" in ref:
-            return {"$ref": ref}
-        if ref in self.around.ids:
-            return ref  # a harness id, as adopt writes it for a job that no setup names
-        self.held.append(f"context_from: there is no job {ref}")
-        return None
 
     def _skills(self, names: list[str]) -> None:
         self.fields["skills"] = list(dict.fromkeys(names))

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 
 from reconciler.observe import Observed, Store, Things, Unknown
 from reconciler.place import Place
+from reconciler_shape import jobs as shape
+from reconciler_shape import places
+from reconciler_shape import record as records
+from reconciler_shape import schedule as words
+from reconciler_shape.plain import native
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
 from . import home, models, schedule, versions
-from .hiding import is_hidden
-from .worker import record as records
-
-_ABOUT = ("next_run_at", "last_run_at", "last_status", "last_error", "last_delivery_error", "state", "created_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def read(place: Place, profile: home.Profile, version: str | None, current: Mapp
     path = posixpath.join(profile.folder, "cron", "jobs.json")
     data = home.text(place, path, home.JOBS_LIMIT)
     if data is None:
-        return JobStore({}, Store.MISSING, ended=_ended(place, profile.folder, set()))
+        return JobStore({}, Store.MISSING, ended=places.ended(place, profile.folder, set()))
     if isinstance(data, Unknown):
         return JobStore(data, Store.IMPROPER)
     try:
@@ -61,7 +62,7 @@ def read(place: Place, profile: home.Profile, version: str | None, current: Mapp
         )
         notes.append(reason.reason)
     store = Store.PROPER if found or FRAME in data else Store.EMPTY
-    return JobStore(things, store, tuple(notes), _ended(place, profile.folder, set(things)))
+    return JobStore(things, store, tuple(notes), places.ended(place, profile.folder, set(things)))
 
 
 FRAME = b'"jobs"'
@@ -107,7 +108,7 @@ def observed(item: records.Record, profile: home.Profile, version: str | None, c
     skills = records.skills(item)
     label = (prompt or (skills[0] if skills else "") or (script if not agent else "") or "cron job")[:50].strip()
     name = _text(item.get("name")).strip() or (prompt or (skills or [""])[0] or script or str(item["id"]))[:50].strip()
-    when = schedule.observed(item.get("schedule"), profile.zone)
+    when = words.observed(item.get("schedule"), profile.zone)
     repeat = item.get("repeat")
     times = repeat.get("times") if isinstance(repeat, dict) else repeat
     context = item.get("context_from")
@@ -133,9 +134,7 @@ def observed(item: records.Record, profile: home.Profile, version: str | None, c
         fields["follows"] = follows
     fields = {key: profile.hider.value(value) for key, value in fields.items() if value is not None}
     defaults = {"name"} if name == label else set()
-    defaults |= {key for key, plain in _DEFAULTS.items() if key in fields and fields[key] == plain}
-    if isinstance(when, dict) and "at" in when and times == 1:
-        defaults.add("repeat")
+    defaults |= shape.defaults(fields)
     marker = item.get(records.MARKER)
     return Observed(
         Kind.JOB,
@@ -150,9 +149,6 @@ def observed(item: records.Record, profile: home.Profile, version: str | None, c
     )
 
 
-_DEFAULTS: Mapping[str, Json] = {"deliver": "local", "skills": [], "context_from": [], "paused": False}
-
-
 def _text(value: Json) -> str:
     return "" if value is None else str(value)
 
@@ -163,7 +159,7 @@ def _model(item: records.Record) -> Json:
         return None
     if "provider" in pinned and "model" in pinned:
         return models.canonical(pinned)
-    return schedule.native(pinned)  # half a pin: the setup's words have no such thing
+    return native(pinned)  # half a pin: the setup's words have no such thing
 
 
 def _follows(item: records.Record, version: str | None, current: Mapping[str, str]) -> Json:
@@ -176,54 +172,14 @@ def _follows(item: records.Record, version: str | None, current: Mapping[str, st
 
 
 def _about(item: records.Record, profile: home.Profile) -> dict[str, Json]:
-    about: dict[str, Json] = {key: profile.hider.value(item[key]) for key in _ABOUT if item.get(key) is not None}
-    repeat = item.get("repeat")
-    if isinstance(repeat, dict) and repeat.get("completed"):
-        about["runs"] = repeat["completed"]
-    origin = item.get("origin")
-    if isinstance(origin, dict) and origin.get("platform"):
-        about["changed_by"] = f"made in a {origin['platform']} session"
-    if item.get("fire_claim") or item.get("run_claim"):
-        about["running"] = True
+    about = shape.about(item, profile.hider)
     if item.get("provider_snapshot") or item.get("model_snapshot"):
         about["held_to_model"] = True
-    if item.get("paused_reason"):
-        about["paused_reason"] = profile.hider.value(item["paused_reason"])
     return about
 
 
-def _ended(place: Place, folder: str, alive: set[str]) -> dict[str, str]:
-    """Ids without a record whose output is still there: a job that somebody removed takes its output with it.
-
-    The run ledger (`executions.db`) proves less: it keeps the rows of a job that was removed by hand.
-    """
-    output = posixpath.join(folder, "cron", "output")
-    ended = {}
-    for name in home.names(place, output):
-        if name in alive or not name or name.startswith("."):
-            continue
-        runs = [run for run in home.names(place, posixpath.join(output, name)) if run.endswith(".md")]
-        if runs:
-            ended[name] = f"it ran: cron/output/{name}/{max(runs)}"
-    return ended
-
-
-def express(thing: Observed, addresses: Mapping[str, str]) -> dict[str, Json]:
-    """A job in the grammar's form; `addresses` maps harness ids to keys where they are known."""
-    out: dict[str, Json] = {}
-    for name, value in thing.fields.items():
-        if name == "follows" or isinstance(value, Unknown) or schedule.is_native(value) or is_hidden(value):
-            continue
-        # A setup always says where to deliver, and a name that it leaves out would be the key.
-        if name in thing.defaults and name not in ("deliver", "name"):
-            continue
-        out[name] = value
-    every = out["schedule"].get("every", "") if isinstance(out.get("schedule"), dict) else ""
-    if every:
-        out["schedule"] = {"every": schedule.shortest(every)}
-    if "context_from" in out:
-        out["context_from"] = [addresses.get(str(ref), str(ref)) for ref in out["context_from"]]
-    # The grammar has either `prompt` (with `before`) or `run`.
-    if "run" in out:
-        out.pop("prompt", None)
+def express(thing: Observed) -> dict[str, Json]:
+    """A job in the grammar's form."""
+    out = shape.express(thing)
+    out.pop("follows", None)  # ours, not the author's
     return out

@@ -8,15 +8,19 @@ import re
 from collections.abc import Sequence
 
 from reconciler.observe import Observed, Unknown
-from reconciler.place import Place, Stat
+from reconciler.place import Place
+from reconciler.provider import Behind
+from reconciler_shape import behind as left
+from reconciler_shape import configfile, places
+from reconciler_shape.hiding import Hider
+from reconciler_shape.plain import digest
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import configfile, home
-from .hiding import Hider
-from .worker import record as records
+from . import home
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_OWN = frozenset({"auth.lock", "gateway.pid", "gateway_state.json", ".managed"})
 RESERVED = frozenset({"hermes", "test", "tmp", "root", "sudo"})
 
 
@@ -24,12 +28,9 @@ def names(place: Place, root: str) -> list[str]:
     """`default`, and the folders under `profiles/` that Hermes counts as profiles."""
     below = posixpath.join(root, "profiles")
     found = [home.DEFAULT]
-    for name in home.names(place, below):
-        stat = home.lstat(place, posixpath.join(below, name))
-        if not _NAME.fullmatch(name) or name == home.DEFAULT:
-            continue
-        # Hermes follows a link to a folder here; its files are then elsewhere, and we say so by not reading them.
-        if isinstance(stat, Stat) and stat.kind == "dir":
+    # Hermes follows a link to a folder here; its files are then elsewhere, and we say so by not reading them.
+    for name in places.folders(place, below):
+        if _NAME.fullmatch(name) and name != home.DEFAULT:
             found.append(name)
     return found
 
@@ -66,7 +67,7 @@ def observed(place: Place, root: str, name: str, hider: Hider, held: Sequence[st
         name,
         fields,
         name=name,
-        fingerprint=records.digest((data or b"").hex() if not isinstance(data, Unknown) else "", hider.key),
+        fingerprint=digest((data or b"").hex() if not isinstance(data, Unknown) else "", hider.key),
         about=about,
     )
 
@@ -80,16 +81,16 @@ def holds(place: Place, folder: str, filled: int, soul: str | None) -> list[str]
     `soul` is the SOUL.md that Hermes puts into a new profile, None if that cannot be told.
     """
     found = [f".env ({filled} names)"] if filled else []
-    for name in home.names(place, folder):
-        stat = home.lstat(place, posixpath.join(folder, name))
-        if name in _PLAIN or not isinstance(stat, Stat):
+    for name in places.names(place, folder):
+        stat = places.lstat(place, posixpath.join(folder, name))
+        if name in _PLAIN or stat is None:
             continue
-        if stat.kind != "dir":
+        if isinstance(stat, Unknown) or stat.kind != "dir":
             data = home.text(place, posixpath.join(folder, name), home.TEXT_LIMIT) if name == "SOUL.md" else None
             if not (isinstance(data, bytes) and soul is not None and data.decode(errors="replace") == soul):
                 found.append(name)
         else:
-            found += [path for path in home.tree(place, folder, name, 50) if not path.endswith((".lock", ".pyc"))]
+            found += [path for path in places.tree(place, folder, name, 50) if not path.endswith((".lock", ".pyc"))]
     return found
 
 
@@ -111,4 +112,10 @@ def first_soul(place: Place, site: str) -> str | None:
 def trash(root: str, place: Place) -> list[str]:
     """What lies in the home's trash, a line each (L5: listed by `doctor`, pruned after 14 days)."""
     folder = posixpath.join(root, ".reconciler-trash")
-    return [f"trash: a copy from before a delete, {name} (kept for 14 days)" for name in home.names(place, folder)]
+    return [f"trash: a copy from before a delete, {name} (kept for 14 days)" for name in places.visible(place, folder)]
+
+
+def behind(place: Place, root: str) -> list[Behind]:
+    """What a copy leaves in the home."""
+    folders = {home.profile_dir("", name): home.profile_dir(root, name) for name in names(place, root)}
+    return list(left.behind(place, folders, _OWN))

@@ -12,15 +12,16 @@ from reconciler.action import Action, Fact, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
-from reconciler.provider import Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler_shape import dotted, models, places
+from reconciler_shape import files as file_words
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
 from . import files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
 from . import review as reviews
-
-_FREE = 16 << 20  # bytes: a write is a whole new file beside the old one
+from .models import usual_key
 
 
 class HermesProvider:
@@ -87,13 +88,13 @@ class HermesProvider:
             case Kind.SETTING:
                 pinned = observation.facts.get("pinned", ())
                 why = settings.refusal(address.key, around.get("config", {}), pinned)
-                value, names = settings.canon(resource.fields.get("value"))
+                value, names = dotted.referenced(resource.fields.get("value"))
                 missing = sorted(names - set(around.get("env", ()))) if around.get("env_known") else []
                 held = f"the home's .env has no {', '.join(missing)}" if missing else ""
                 shapes = {"value": shape_of(value)}
                 return Canon({"value": value}, shapes, refused={"value": why} if why else {}, held=held)
             case Kind.FILE:
-                fields, refused = files.canon(resource.fields)
+                fields, refused = file_words.canon(resource.fields)
                 why = files.refusal(address.key)
                 return Canon(fields, refused={**refused, **(dict.fromkeys(fields, why) if why else {})})
             case Kind.PROFILE:
@@ -125,14 +126,14 @@ class HermesProvider:
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         match thing.kind:
             case Kind.JOB:
-                return jobs.express(thing, {})
+                return jobs.express(thing)
             case Kind.INFERENCE:
-                return inference.express(thing)
+                return models.express(thing.fields)
             case Kind.SETTING:
                 value = settings.express(thing)
                 return {} if value is None else {"value": value}
             case Kind.FILE:
-                return files.express(thing)
+                return file_words.express(thing, ("0644", "0600"))
         text = thing.get("description")
         return {"description": text} if isinstance(text, str) else {}
 
@@ -147,20 +148,12 @@ class HermesProvider:
         why = found.why or interpreter.unsafe(place, found)
         if why:
             raise ProviderError(why)
-        if place.free(root) < _FREE:
-            raise ProviderError(f"{root}: less than {_FREE >> 20} MiB are free")
-        stat = place.stat(root)
-        if stat is None:
+        if not places.check_writable(place, root):
             return
-        if stat.uid != place.uid():
-            raise ProviderError(f"{root} belongs to uid {stat.uid}, and we are uid {place.uid()}")
-        if stat.mode & 0o002:
-            raise ProviderError(f"{root} may be written by everybody: chmod 700 it first")
         cron = posixpath.join(root, "cron")
         jobs_here = any(action.address.kind is Kind.JOB for action in actions) and place.stat(cron) is not None
-        for folder in (root, cron) if jobs_here else (root,):
-            if not place.writable(folder):
-                raise ProviderError(f"{folder} cannot be written")
+        if jobs_here and not place.writable(cron):
+            raise ProviderError(f"{cron} cannot be written")
         if place.stat(posixpath.join(root, ".managed")):
             raise ProviderError(f"{root} is managed by another system (.managed)")
 
@@ -174,6 +167,18 @@ class HermesProvider:
 
     def examine(self, home: HomeRef) -> Sequence[str]:
         return profiles.trash(home.path, home.place)
+
+    def implied(self, resource: Resource, observation: Observation) -> Mapping[str, str]:
+        kind, schedule = resource.address.kind, resource.fields.get("schedule")
+        if kind is Kind.INFERENCE:
+            return models.keys(resource.fields, usual_key)
+        if kind is not Kind.JOB or not isinstance(schedule, dict) or "cron" not in schedule:
+            return {}
+        zone = self._around(resource, observation).zone
+        return {"time zone": str(schedule.get("tz") or zone or "the machine's own")}
+
+    def behind(self, home: HomeRef) -> Sequence[Behind]:
+        return profiles.behind(home.place, home.path)
 
     def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
         return insiders.insider(home, ancestors)

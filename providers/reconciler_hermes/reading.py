@@ -11,11 +11,12 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
 from reconciler.place import Place, Stat
 from reconciler.provider import HomeRef
+from reconciler_shape import configfile, dotted, marks, places
+from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import configfile, dotenv, files, home, inference, interpreter, jobs, profiles, settings
-from .hiding import Hider
+from . import dotenv, files, home, inference, interpreter, jobs, profiles, settings
 
 _PROCESS_KEY = secrets.token_bytes(32)
 _MANAGED = "/etc/hermes/config.yaml"
@@ -37,19 +38,20 @@ def owner(ref: HomeRef) -> str:
 def observe(ref: HomeRef, wanted: Wanted) -> Observation:
     """Raises ProviderError when the path cannot be looked at, or holds something else than a Hermes home."""
     place, root = ref.place, ref.path
-    found = home.lstat(place, root)
+    found = places.lstat(place, root)
     if isinstance(found, Unknown):
         raise ProviderError(found.reason)
     hermes = interpreter.find(place, ref.options)
     if found is None:
         return Observation(exists=False, version=hermes.version, facts=_home_facts(place, hermes))
-    _check_kind(place, root, found)
+    there = _check_kind(place, root, found)
     reading = _Reading(ref, wanted, hermes)
     reading.all()
-    return reading.result(_blocked(place, root, found))
+    return replace(reading.result(_blocked(place, root, found)), sure=marks.NATIVE not in there)
 
 
-def _check_kind(place: Place, root: str, found: Stat) -> None:
+def _check_kind(place: Place, root: str, found: Stat) -> list[str]:
+    """The names in the home's folder. Raises ProviderError for what is no home of Hermes."""
     if found.kind != "dir":
         raise ProviderError(f"{root} is a {found.kind}, not a Hermes home")
     try:
@@ -58,10 +60,11 @@ def _check_kind(place: Place, root: str, found: Stat) -> None:
         raise ProviderError(f"{root}: {error.strerror or error}") from error
     if names and not set(names) & set(home.MARKS) and ".env" not in names:
         raise ProviderError(f"{root} is not a Hermes home: it holds {', '.join(names[:3])}, but no {home.MARKS[0]}")
+    return names
 
 
 def _blocked(place: Place, root: str, found: Stat) -> str:
-    if home.lstat(place, posixpath.join(root, ".managed")):
+    if places.lstat(place, posixpath.join(root, ".managed")):
         return "managed by NixOS (there is a .managed in the home): Hermes refuses writes to it"
     uid = place.uid()
     if found.uid != uid:
@@ -130,7 +133,7 @@ class _Reading:
                 f"the home has no `timezone` setting: Hermes goes by the clock of its machine, not by "
                 f"{self.ref.timezone}"
             )
-        if isinstance(home.lstat(self.place, posixpath.join(folder, "distribution.yaml")), Stat):
+        if isinstance(places.lstat(self.place, posixpath.join(folder, "distribution.yaml")), Stat):
             self.notes.append(
                 f"profile {name} comes from a distribution: `hermes profile update` overwrites its jobs, skills and "
                 "SOUL.md"
@@ -157,7 +160,7 @@ class _Reading:
         """The profile's jobs, unless their folder is a link that leads out of the profile: who follows it writes
         somebody else's files (L17)."""
         folder = posixpath.join(profile.folder, "cron")
-        found = home.lstat(self.place, folder)
+        found = places.lstat(self.place, folder)
         if isinstance(found, Stat) and found.kind == "link" and not found.target.startswith(f"{profile.folder}/"):
             why = Unknown(f"{folder}: a link to {found.target}; links out of the home are not followed")
             return jobs.JobStore(why, Store.IMPROPER)
@@ -180,13 +183,13 @@ class _Reading:
             for platform, variable in sorted(dotenv.HOME_CHANNELS.items())
             if variable in env.filled or profile.config.raw.get(variable)
         ]
-        skills = home.tree(self.place, profile.folder, "skills") if self.wanted.keys(profile.name, Kind.JOB) else []
+        skills = places.tree(self.place, profile.folder, "skills") if self.wanted.keys(profile.name, Kind.JOB) else []
         return {
             "zone": profile.zone,
             "env": sorted(env.filled),
             "env_known": True,
             "home_channels": channels,
-            "scripts": home.tree(self.place, profile.folder, "scripts"),
+            "scripts": places.tree(self.place, profile.folder, "scripts"),
             "skills": [posixpath.dirname(p).removeprefix("skills/") for p in skills if p.endswith("/SKILL.md")],
             "config": profile.hider.value(dict(profile.config.raw)),
         }
@@ -200,7 +203,7 @@ class _Reading:
             raw = configfile.parse(data, _MANAGED)
         except configfile.NotReadable:
             return []
-        pinned = [".".join(path) for path, _ in settings.leaves(raw)]
+        pinned = [".".join(path) for path in dotted.leaves(raw)]
         self.notes.append(f"{_MANAGED} pins {len(pinned)} setting(s) on this machine")
         return pinned
 

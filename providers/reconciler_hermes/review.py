@@ -5,92 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, FieldChange, FieldRow, Row
+from reconciler.action import Action, Fact, FieldChange, FieldRow, Row
 from reconciler.observe import ABSENT, Observation, Observed, Unknown
+from reconciler_shape import review as shape
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import files, home, inference, settings, versions
+from . import files, inference, versions
 
 _STANDING = frozenset({Row.UPDATE, Row.IN_SYNC, Row.CREATE, Row.MISSING, Row.ADOPT, Row.MOVED})
-_QUIET = frozenset({"follows", "name", "paused"})
 
 
 def facts(action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
     """What carrying out `action` would do to the world."""
-    address = action.address
-    thing = observation.at(address.profile, address.kind, action.id) if address.kind is Kind.JOB else None
-    running = frozenset({Fact.RUNNING}) if isinstance(thing, Observed) and thing.about.get("running") else frozenset()
-    if action.row is Row.DELETE:
-        permanent = address.kind is Kind.PROFILE and address.profile in ("", home.DEFAULT)
-        return running | (frozenset({Fact.PERMANENT}) if permanent else frozenset())
-    if action.row not in (Row.CREATE, Row.MISSING, Row.UPDATE):
-        return frozenset()
-    changed = {c.field for c in action.changes if action.row is not Row.UPDATE or c.row in WRITING_FIELDS} or set(
-        desired if action.row is not Row.UPDATE else ()
-    )
-    seen = observation.at(address.profile, address.kind, action.id or address.key)
-    observed = seen.fields if isinstance(seen, Observed) else {}
-    match address.kind:
-        case Kind.JOB:
-            return running | _job(changed, {**observed, **desired}, action)
-        case Kind.INFERENCE:
-            return _inference(changed, desired, observed)
-        case Kind.SETTING:
-            return _setting(address.key, desired.get("value")) if changed else frozenset()
-        case Kind.FILE:
-            mode = str(desired.get("mode") or observed.get("mode") or "")
-            code = bool(changed) and files.runs_code(address.key, mode)
-            return frozenset({Fact.RUNS_CODE}) if code else frozenset()
-    return frozenset()
+    return shape.facts(action, desired, observation, _RULES)
 
 
-def _job(changed: set[str], effective: Mapping[str, Json | Unknown], action: Action) -> frozenset[Fact]:
-    wakes = any(c.field == "paused" and c.writes and c.write in (False, CLEAR) for c in action.changes)
-    if changed <= _QUIET and not wakes:
-        return frozenset()
-    found = set()
-    if effective.get("run") or effective.get("before"):
-        found.add(Fact.RUNS_CODE)
-    if effective.get("deliver", "local") != "local":
-        found.add(Fact.REACHES_PEOPLE)
-    return frozenset(found)
-
-
-def _inference(
-    changed: set[str], desired: Mapping[str, Json], observed: Mapping[str, Json | Unknown]
-) -> frozenset[Fact]:
-    urls, keys = inference.addresses({name: desired[name] for name in changed & desired.keys()})
-    known_urls, known_keys = inference.addresses(observed)
-    found = set()
-    if urls - known_urls:
-        found.add(Fact.NEW_ADDRESS)
-    if keys - known_keys:
-        found.add(Fact.NEW_CREDENTIAL)
-    return frozenset(found)
-
-
-def _setting(key: str, value: Json) -> frozenset[Fact]:
-    found = set()
-    if settings.loosens(key):
-        found.add(Fact.LOOSENS_SECURITY)
-    if _in_clear(value, key.rpartition(".")[2]):
-        found.add(Fact.SECRET_IN_CLEAR)
-    if key.lower().endswith(("url", "endpoint", "host", "proxy")):
-        found.add(Fact.NEW_ADDRESS)
-    return frozenset(found)
-
-
-def _in_clear(value: Json, under: str) -> bool:
-    if isinstance(value, dict):
-        return any(_in_clear(item, str(key)) for key, item in value.items())
-    if isinstance(value, list):
-        return any(_in_clear(item, under) for item in value)
+def _in_clear(under: str, value: Json) -> bool:
     if not isinstance(value, str) or not value or value.startswith("${"):
         return False
     return looks_secret(value) or secret_key(under)
+
+
+_RULES = shape.Rules(files.CODE, _in_clear)
 
 
 def review(actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]) -> list[Action]:

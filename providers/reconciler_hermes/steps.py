@@ -9,12 +9,14 @@ from typing import Any
 from reconciler.action import CLEAR, Action, Clear, FieldChange, Row
 from reconciler.observe import Absent, Unknown
 from reconciler.provider import Step
+from reconciler_shape import dotted
+from reconciler_shape import models as shape
+from reconciler_shape.hiding import HIDDEN
+from reconciler_shape.plain import NATIVE
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, inference, models, schedule, settings
-from .hiding import HIDDEN
-from .schedule import NATIVE
+from . import home, schedule
 
 Op = dict[str, Any]
 
@@ -111,7 +113,7 @@ def _job_args(values: Mapping[str, Json | Clear]) -> dict[str, Any]:
 
 
 def _setting(action: Action, _step: Step) -> Op:
-    path = list(settings.split(action.address.key))
+    path = list(dotted.split(action.address.key))
     op: Op = {"ref": action.address.path, "id": action.address.key, "fingerprint": action.fingerprint, "path": path}
     if action.row is Row.DELETE:
         return {**op, "set": [], "unset": [path]}
@@ -143,7 +145,7 @@ def _differences(path: list[str], old: Json, new: Json, sets: list[Any], unsets:
                 _differences([*path, key], old[key], value, sets, unsets)
         return
     if _holds_marks(new):
-        raise _Refused(f"{settings.join(path)}: it holds a value that cannot be written back as it was read")
+        raise _Refused(f"{dotted.join(path)}: it holds a value that cannot be written back as it was read")
     sets.append([path, new])
 
 
@@ -151,10 +153,6 @@ def _holds_marks(value: Json) -> bool:
     if isinstance(value, dict):
         return HIDDEN in value or NATIVE in value or any(map(_holds_marks, value.values()))
     return isinstance(value, list) and any(map(_holds_marks, value))
-
-
-_MODEL_WORDS = ("base_url", "api_key", "api_mode")
-_OLDER = ("model", "name", "api_base", "key_env", "api_key_env")
 
 
 def _inference(action: Action, _step: Step) -> Op:
@@ -175,7 +173,7 @@ def _inference(action: Action, _step: Step) -> Op:
                 if value is CLEAR:
                     unsets.append(["fallback_providers"])
                 else:
-                    sets.append([["fallback_providers"], [models.entry_of(item) for item in value]])
+                    sets.append([["fallback_providers"], [shape.entry_of(item, "model") for item in value]])
             case "auxiliary":
                 old, new = _seen(change) or {}, {} if value is CLEAR else value
                 for task in sorted(old.keys() | new.keys()):
@@ -186,7 +184,7 @@ def _inference(action: Action, _step: Step) -> Op:
         "id": "",
         "fingerprint": action.fingerprint,
         "path": [],
-        "keys": list(inference.KEYS),
+        "keys": list(shape.INFERENCE),
         "set": sets,
         "unset": unsets,
     }
@@ -194,10 +192,10 @@ def _inference(action: Action, _step: Step) -> Op:
 
 def _entry(path: list[str], word: str, model: Json, sets: list[Any], unsets: list[list[str]]) -> None:
     """A Model's keys below `path`, and those of an older Model taken away; what else stands there stays."""
-    entry = models.entry_of(model, word) if model else {}
+    entry = shape.entry_of(model, word) if model else {}
     for key, value in entry.items():
         sets.append([[*path, key], value])
-    for key in {"provider", word, *_MODEL_WORDS, *_OLDER} - entry.keys():
+    for key in shape.left_over(entry):
         unsets.append([*path, key])
 
 

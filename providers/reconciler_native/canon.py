@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.provider import Canon, Resolve
+from reconciler_shape import dotted, files, models
+from reconciler_shape.jobcanon import JobCanon
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
-from . import jobwords, models, ops_config, ops_files, ops_jobs, ops_profiles, schedule, target
+from . import jobwords, ops_files, ops_jobs, ops_profiles, schedule, target
 from .errors import Refused
 from .folder import DEFAULT
 
@@ -55,36 +57,21 @@ def thing(resource: Resource, around: Around, resolve: Resolve, now: datetime) -
 
 
 def _missing(names: Sequence[str], around: Around) -> str:
-    lacking = sorted({name for name in names if name not in around.env}) if around.env_known else []
+    lacking = sorted({name for name in names if name and name not in around.env}) if around.env_known else []
     return f"the home's .env has no {', '.join(lacking)}" if lacking else ""
 
 
 def _inference(fields: Mapping[str, Json], around: Around) -> Canon:
-    out: dict[str, Json] = {}
-    keys: list[str] = []
-    for name, value in fields.items():
-        if name == "default":
-            out[name] = models.canonical(value)
-        elif name == "fallbacks":
-            out[name] = [models.canonical(item) for item in value]
-        elif name == "auxiliary":
-            out[name] = {task: models.canonical(item) for task, item in value.items()}
-    for model in all_models(out):
-        keys += [models.key_name(model)] if models.key_name(model) else []
+    out = models.canon(fields)
+    keys = [models.key_name(model) for _, model in models.each(out)]
     why = "a native home has no model for unattended runs: give each job its `model:`"
     shapes = {"auxiliary": MAP_OF_SCALARS} if "auxiliary" in out else {}
     refused = {"unattended": why} if "unattended" in fields else {}
     return Canon(out, shapes, refused=refused, held=_missing(keys, around))
 
 
-def all_models(fields: Mapping[str, Any]) -> list[Mapping[str, Json]]:
-    """Every model that inference's fields name."""
-    found = [fields.get("default"), *(fields.get("fallbacks") or ()), *(fields.get("auxiliary") or {}).values()]
-    return [model for model in found if isinstance(model, Mapping)]
-
-
 def _setting(resource: Resource, around: Around) -> Canon:
-    value, names = _referenced(resource.fields.get("value"))
+    value, names = dotted.referenced(resource.fields.get("value"))
     why = setting_refusal(resource.address.key, around.config)
     return Canon(
         {"value": value},
@@ -97,58 +84,20 @@ def _setting(resource: Resource, around: Around) -> Canon:
 def setting_refusal(key: str, raw: Mapping[str, Json]) -> str:
     """Why `key` cannot be a setting here, "" if it can."""
     try:
-        path = ops_config.split(key)
-    except ValueError as error:
+        path = dotted.split(key)
+    except dotted.BadKey as error:
         return str(error)
-    why = ops_config.owned(path)
-    here: Json = raw
-    for at, segment in enumerate(path[:-1]):
-        here = here.get(segment) if isinstance(here, dict) else None
-        if here is not None and not isinstance(here, dict):
-            kind = "list" if isinstance(here, list) else "single value"
-            why = why or f"{ops_config.join(path[: at + 1])} is a {kind} in config.yaml: declare it as a whole"
-    return why
-
-
-def _referenced(value: Json) -> tuple[Json, set[str]]:
-    """A value as config.yaml holds it, and the secrets that it names: `{secret: NAME}` is `${NAME}` there."""
-    if isinstance(value, dict):
-        if set(value) == {"secret"}:
-            return f"${{{value['secret']}}}", {str(value["secret"])}
-        pairs = {key: _referenced(item) for key, item in value.items()}
-        return {key: item for key, (item, _) in pairs.items()}, set().union(*(names for _, names in pairs.values()))
-    if isinstance(value, list):
-        items = [_referenced(item) for item in value]
-        return [item for item, _ in items], set().union(*(names for _, names in items))
-    return value, set()
+    return dotted.owned(path) or dotted.through_a_value(path, raw)
 
 
 def _file(resource: Resource) -> Canon:
-    out: dict[str, Json] = {}
-    refused: dict[str, str] = {}
-    for name, value in resource.fields.items():
-        out[name] = value
-        if name == "mode":
-            if ops_files.MODE.fullmatch(str(value)):
-                out[name] = f"0{int(str(value), 8):03o}"
-            else:
-                refused[name] = f"{value}: not a mode such as 0644 or 0755"
-        elif name == "block" and value and not str(value).endswith("\n"):
-            out[name] = f"{value}\n"  # the closing marker needs a line of its own
+    out, refused = files.canon(resource.fields)
     why = ops_files.refusal(resource.address.key)
     return Canon(out, refused={**refused, **(dict.fromkeys(out, why) if why else {})})
 
 
-class _Job:
+class _Job(JobCanon[Around]):
     """Collects one job's canonical fields."""
-
-    def __init__(self, resource: Resource, around: Around, resolve: Resolve) -> None:
-        self.resource, self.around, self.resolve = resource, around, resolve
-        self.fields: dict[str, Json] = {}
-        self.refused: dict[str, str] = {}
-        self.held: list[str] = []
-        self.notes: list[str] = []
-        self.needs: list[Address] = []
 
     def canon(self, now: datetime) -> Canon:
         for name, value in self.resource.fields.items():
@@ -174,12 +123,12 @@ class _Job:
             case "model":
                 self._model(value)
             case "before" | "run":
-                self.fields[name] = self._script(name, str(value))
+                self.fields[name] = self.script(name, str(value))
             case "monitor":
                 script = isinstance(value, dict) and "script" in value
-                self.fields[name] = {"script": self._script(name, str(value["script"]))} if script else value
+                self.fields[name] = {"script": self.script(name, str(value["script"]))} if script else value
             case "context_from":
-                self.fields[name] = [ref for ref in map(self._reference, value) if ref is not None]
+                self.fields[name] = self.context(value)
             case "skills":
                 self.fields[name] = names = list(dict.fromkeys(str(item).strip() for item in value))
                 known = {skill.rpartition("/")[2] for skill in self.around.skills} | set(self.around.skills)
@@ -223,31 +172,6 @@ class _Job:
             if model.pop(key, None):
                 self.refused["model"] = f"a job has no {key} of its own here: it belongs to the profile's inference"
         self.fields["model"] = model
-
-    def _script(self, name: str, script: str) -> str:
-        script = script.removeprefix("scripts/")
-        if script.startswith(("/", "~")) or ".." in script.split("/"):
-            self.refused[name] = f"{script}: scripts lie under scripts/ in the home"
-            return script
-        path = f"scripts/{script}"
-        declared = Address(self.resource.address.home, self.resource.address.profile, Kind.FILE, path)
-        if declared in self.resource.needs or path in self.around.declared_files:
-            self.needs.append(declared)
-        elif path not in self.around.scripts:
-            self.held.append(f"{path} is neither in the home nor declared")
-        return script
-
-    def _reference(self, ref: str) -> Json:
-        path = self.resource.address.path if ref == "self" else ref
-        found = self.resolve(path)
-        if found:
-            return found
-        if "/" in path:
-            return {"$ref": path}
-        if ref in self.around.ids:
-            return ref  # a harness id, as adopt writes it for a job that no setup names
-        self.held.append(f"context_from: there is no job {ref}")
-        return None
 
 
 def _limit(name: str, value: Any) -> str:

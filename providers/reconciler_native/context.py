@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import record, schedule
+from reconciler_shape.plain import digest
+
+from . import schedule
 from .errors import Refused
 from .folder import Folder, Profile
 from .home import Home
@@ -17,16 +18,14 @@ Args = Mapping[str, Any]
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(NamedTuple):
     """The thing as the caller saw it: a keyed digest, "" for one that was not there."""
 
     key: bytes
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """One verb's surroundings: the folder under the write lock, the profile it acts in, the caller's clock."""
 
     home: Home
@@ -49,14 +48,13 @@ class Context:
         if self.expect is None:
             return
         for index, value in enumerate(seen):
-            digest = record.digest(value, self.expect.key) if value is not None else "" if index == 0 else None
-            if digest == self.expect.digest:
+            found = digest(value, self.expect.key) if value is not None else "" if index == 0 else None
+            if found == self.expect.digest:
                 return
         raise Refused(f"{what} has changed since it was looked at", stale=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """One verb: its arguments by name, and what carries it out. `reads` iff it changes nothing."""
 
     run: Callable[[Context, Args], Result]

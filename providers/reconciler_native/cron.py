@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 YEARS = 8
 """How far is looked; a line that `values.cron` accepts runs within that time."""
+_SHIFT = 3
+"""Hours; no zone's clock is put forward or back by more within a day."""
 
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -20,6 +22,8 @@ _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _DAYS = {name: number for number, name in enumerate(_DAY_NAMES)}
 _NONE: dict[str, int] = {}
 _RANGES = ((0, 59, _NONE), (0, 23, _NONE), (1, 31, _NONE), (1, 12, _MONTHS), (0, 7, _DAYS))
+_USUAL = re.compile(r"(?:\*|[0-9]{1,2}(?:-[0-9]{1,2})?)(?:/([1-9][0-9]?))?")
+_ZONE = re.compile(r"UTC|[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)+")
 _PART = re.compile(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
 
 
@@ -72,6 +76,35 @@ def _values(field: str, low: int, high: int, names: dict[str, int]) -> set[int]:
     return found
 
 
+def is_usual(text: str) -> bool:
+    """Whether a line is one beyond doubt, numbers only: `values.cron`, which is slow to load, would take it as it is
+    unless it never runs."""
+    fields = text.split(" ")
+    if len(fields) != 5:
+        return False
+    for field, (_, high, _) in zip(fields, _RANGES, strict=True):
+        for part in field.split(","):
+            match = _USUAL.fullmatch(part)
+            if match is None or int(match[1] or 1) > high:
+                return False
+    try:
+        line(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_zone(name: str) -> bool:
+    """Whether `values.zone` would take a name as it is."""
+    if not _ZONE.fullmatch(name):
+        return False
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
 @lru_cache(maxsize=1024)
 def line(text: str) -> Line:
     return Line(text)
@@ -84,18 +117,29 @@ def after(text: str, moment: datetime, zone: str) -> datetime | None:
     comes twice runs once; a line that runs every so often goes by the clock's ticking.
     """
     found, tz = line(text), ZoneInfo(zone)
-    day = moment.astimezone(tz).date()
+    local = moment.astimezone(tz)
+    day, since = local.date(), local.hour - _SHIFT
     for _ in range(366 * YEARS + 2):
-        if found.on(day):
-            runs = sorted(run for run in _runs(found, day, tz) if run > moment)
-            if runs:
-                return runs[0]
-        day += timedelta(days=1)
+        run = _first(found, day, since, tz, moment) if found.on(day) else None
+        if run is not None:
+            return run
+        day, since = day + timedelta(days=1), 0
     return None
 
 
-def _runs(found: Line, day: date, tz: ZoneInfo) -> Iterator[datetime]:
-    for hour in found.hours:
+def _first(found: Line, day: date, since: int, tz: ZoneInfo, moment: datetime) -> datetime | None:
+    """The day's first run after the moment. Runs come by the clock on the wall, which a change puts out of order."""
+    best: datetime | None = None
+    for run in _runs(found, day, since, tz):
+        if run > moment and (best is None or run < best):
+            best = run
+        if best is not None and run - best > timedelta(hours=_SHIFT):
+            break
+    return best
+
+
+def _runs(found: Line, day: date, since: int, tz: ZoneInfo) -> Iterator[datetime]:
+    for hour in (hour for hour in found.hours if hour >= since):
         for minute in found.minutes:
             wall = datetime(day.year, day.month, day.day, hour, minute, tzinfo=tz)
             first, second = wall.astimezone(UTC), wall.replace(fold=1).astimezone(UTC)

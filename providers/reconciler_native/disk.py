@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +43,7 @@ class Disk:
 
     def write(self, path: Path, data: bytes, mode: int = FILE) -> None:
         """Replaces the file: after a crash the old or the new one is there, whole. Raises WriteFailed."""
-        temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+        temporary = path.with_name(f".{path.name[:100]}.{os.urandom(6).hex()}.tmp")
         with self._told(path):
             self.mkdir(path.parent)
             self._sweep(path)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from reconciler_specs.secrets import looks_secret, secret_key
+from reconciler_shape.dotenv import entry as entry_of
+from reconciler_shape.dotenv import is_secret
 
 from .errors import LoadFailed, Refused
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PLAIN = re.compile(r"[-+\d.,:\s]*|/[\w./-]*|[a-z]+(?:[-_ ][a-z]+)*|https?://[\w.:/-]*", re.IGNORECASE)
-_OPEN = ("_USERS", "_CHANNEL", "_ROOM", "_HOST", "_PORT", "_PATH", "_DIR", "_MODE", "_MODEL", "_NAME", "_TIMEZONE")
 
 
 class EnvFile:
@@ -30,7 +29,7 @@ class EnvFile:
         """Never to be shown or stored."""
         found = {}
         for line in self._lines:
-            entry = _entry(line)
+            entry = entry_of(line)
             if entry:
                 found[entry[0]] = entry[1]
         return found
@@ -41,7 +40,7 @@ class EnvFile:
 
     def secrets(self) -> list[str]:
         """Values that must never be seen anywhere."""
-        return [value for name, value in self.values().items() if _is_secret(name, value)]
+        return [value for name, value in self.values().items() if is_secret(name, value)]
 
     def set(self, name: str, value: str) -> None:
         """Raises Refused for what such a file cannot hold. The value is not repeated."""
@@ -55,7 +54,7 @@ class EnvFile:
         line = f"{name}={shown}\n"
         self.changed = True
         for index in reversed(range(len(self._lines))):
-            entry = _entry(self._lines[index])
+            entry = entry_of(self._lines[index])
             if entry and entry[0] == name:
                 self._lines[index] = line
                 return
@@ -64,7 +63,7 @@ class EnvFile:
         self._lines.append(line)
 
     def remove(self, name: str) -> None:
-        kept = [line for line in self._lines if (_entry(line) or ("",))[0] != name]
+        kept = [line for line in self._lines if (entry_of(line) or ("",))[0] != name]
         if len(kept) != len(self._lines):
             self._lines, self.changed = kept, True
 
@@ -85,21 +84,3 @@ class EnvFile:
         if not self.changed:
             return self.original or b""
         return "".join(self._lines).encode()
-
-
-def _entry(line: str) -> tuple[str, str] | None:
-    text = line.lstrip("\ufeff").strip()
-    if text.startswith("#") or "=" not in text:
-        return None
-    name, _, value = text.removeprefix("export ").partition("=")
-    value = value.strip()
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-        value = value[1:-1]
-    return name.strip(), value
-
-
-def _is_secret(name: str, value: str) -> bool:
-    # A chat id or a path must stay readable where a job or a setting names it too.
-    if secret_key(name) or looks_secret(value):
-        return True
-    return not name.endswith(_OPEN) and not _PLAIN.fullmatch(value)

@@ -10,11 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from reconciler_shape.marks import NATIVE
+
 from . import pasted, worker
 from .disk import LIMIT, Disk
 from .dotenv import EnvFile
 from .errors import LoadFailed, WriteFailed
 from .jobsfile import JobsFile
+from .kitfile import KitFile
 from .mapfile import MapFile
 from .yamltext import YamlFile
 
@@ -23,7 +26,10 @@ PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 """The form of a profile's name: Hermes's, so that the folder can be opened with it."""
 RESERVED = frozenset({"hermes", "test", "tmp", "root", "sudo"})
 TRASH = "profiles/.trash"
-MARK = ".orchestrator.write"
+KITS = "kits"
+KIT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+"""The form of a planning kit's name, as the setup's."""
+MARK = NATIVE
 """The file that makes a folder a native home, and on which every writer takes its lock. A home of Hermes has none: it
 looks the same, and is Hermes's to write."""
 
@@ -117,6 +123,7 @@ class Profile:
         self.folder = folder
         self._source = source
         self._pairings: dict[str, MapFile] = {}
+        self._kits: dict[str, KitFile] = {}
 
     @cached_property
     def env(self) -> EnvFile:
@@ -162,6 +169,19 @@ class Profile:
         names = (path.name for path in self.pairing_folder.glob(f"*-{kind}.json"))
         return sorted(name.removesuffix(f"-{kind}.json") for name in names if not name.startswith("."))
 
+    def kit(self, name: str) -> KitFile:
+        """A planning kit's file; it need not be there."""
+        if name not in self._kits:
+            path = self.folder / KITS / f"{name}.yaml"
+            self._kits[name] = KitFile(self._source.read(path), str(path))
+        return self._kits[name]
+
+    def kits(self) -> list[str]:
+        """The names of the planning kits, those of this process's unsaved verbs too."""
+        folder = self.folder / KITS
+        found = {path.stem for path in folder.glob("*.yaml")} if folder.is_dir() and not folder.is_symlink() else set()
+        return sorted(name for name in found | set(self._kits) if KIT.fullmatch(name) and self.kit(name).there)
+
     @property
     def worker(self) -> dict[str, object] | None:
         """The checked `worker:` block."""
@@ -175,7 +195,8 @@ class Profile:
 
     def snapshot(self) -> dict[str, Any]:
         """What `restore` takes the edited stores back to, for a verb that is refused half-way."""
-        return {name: self.__dict__[name].snapshot() for name in _EDITED if name in self.__dict__}
+        edited = {name: self.__dict__[name].snapshot() for name in _EDITED if name in self.__dict__}
+        return {**edited, KITS: {name: kit.snapshot() for name, kit in self._kits.items()}}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         for name in _EDITED:
@@ -183,12 +204,16 @@ class Profile:
                 self.__dict__[name].restore(snapshot[name])
             else:
                 self.__dict__.pop(name, None)
+        self._kits = {name: kit for name, kit in self._kits.items() if name in snapshot[KITS]}
+        for name, kit in self._kits.items():
+            kit.restore(snapshot[KITS][name])
 
     def loaded(self) -> Iterator[Stored]:
         """The stores that were asked for, in the order in which they are saved: a reference never before its value."""
         for name in ("env", "config", "meta", "webhooks"):
             if name in self.__dict__:
                 yield self.__dict__[name]
+        yield from self._kits.values()
         # `approved` before `pending`: a code is not used up before its grant is on the disk.
         yield from (self._pairings[name] for name in sorted(self._pairings))
         if "jobs" in self.__dict__:
@@ -251,6 +276,10 @@ class Folder:
                 path = Path(store.path)
                 if disk.read(path) != store.original:
                     raise WriteFailed(f"{path}: somebody changed it while it was being worked on; nothing was written")
+                if isinstance(store, KitFile) and not store.there:
+                    disk.remove(path)
+                    store.original = None
+                    continue
                 try:
                     disk.write(path, data)
                 except WriteFailed:

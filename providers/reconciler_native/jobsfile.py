@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from reconciler_shape.plain import same
+
 from . import jsontext, record
 from .errors import LoadFailed
+from .shown import Shown
 
 Record = dict[str, Any]
 _TAIL = '],\n  "updated_at": ""\n}'
@@ -15,10 +18,11 @@ _TAIL = '],\n  "updated_at": ""\n}'
 class _Part:
     """One record and its text. `gap` is what stands between it and the record before."""
 
-    __slots__ = ("gap", "raw", "record")
+    __slots__ = ("gap", "raw", "record", "shown")
 
     def __init__(self, value: Record, raw: str, gap: str) -> None:
         self.record, self.raw, self.gap = value, raw, gap
+        self.shown: Shown | None = None
 
 
 class JobsFile:
@@ -110,6 +114,13 @@ class JobsFile:
         """Every record in the file's order, those without an id too. Not to be changed in place."""
         return [part.record for part in self._parts]
 
+    def shown(self, zone: str) -> list[Shown]:
+        """Every job as it is shown, in the file's order; `zone` is the home's."""
+        for part in self._parts:
+            if part.shown is None or part.shown.zone != zone:
+                part.shown = Shown(part.record, zone)
+        return [part.shown for part in self._parts if part.shown is not None]
+
     def get(self, job_id: str) -> Record | None:
         part = self._by_id.get(job_id)
         return None if part is None else part.record
@@ -122,13 +133,13 @@ class JobsFile:
     def put(self, new: Record) -> None:
         """Adds the record, or replaces the one with its id; an equal one keeps its text."""
         part = self._by_id.get(new["id"])
-        if part is not None and jsontext.same(part.record, new):
+        if part is not None and same(part.record, new):
             return
         ordered = record.ordered(new)
         raw = jsontext.encode(ordered, 2, ascii_only=True)
         self._changed = True
         if part is not None:
-            part.record, part.raw = ordered, raw
+            part.record, part.raw, part.shown = ordered, raw, None
             return
         if self._parts:
             gap = self._parts[-1].gap if len(self._parts) > 1 else ",\n    "
@@ -164,5 +175,5 @@ class JobsFile:
                 head = head[:start] + stamped + head[end:]
             else:
                 tail = tail[:start] + stamped + tail[end:]
-        body = "".join(part.gap + part.raw for part in self._parts)
+        body = "".join([part.gap + part.raw for part in self._parts])
         return (self._mark + head + self._lead + body + self._trail + tail).encode("utf-8")

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from reconciler.action import CLEAR, Clear
-from reconciler.observe import Observed, Unknown
+from reconciler.observe import Observed
+from reconciler_shape import jobs as shape
+from reconciler_shape import models
+from reconciler_shape import record as records
+from reconciler_shape import schedule as words
+from reconciler_shape.hiding import is_hidden
+from reconciler_shape.plain import is_native
 from reconciler_specs.shape import Json
 
-from . import models, record, schedule, target
+from . import record, schedule, target
 from .errors import Refused
-from .hiding import is_hidden
-
-NATIVE = "$native"
-_MINUTES = {"m": 1, "h": 60, "d": 1440}
-_EVERY = re.compile(r"([0-9]+)([mhd])")
-_WORD = re.compile(r"[a-z]{3}", re.IGNORECASE)
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_NAMES = {
-    3: {name: str(number) for number, name in enumerate(_MONTHS, 1)},
-    4: {name: str(number) for number, name in enumerate(_DAYS)},
-}
 
 
-def observed(item: record.Record, zone: str) -> dict[str, Json]:
+def observed(item: records.Record, zone: str) -> dict[str, Json]:
     """A record in the setup's terms, canonical; None where it says nothing."""
     agent = not item.get("no_agent")
     repeat = item.get("repeat")
@@ -42,8 +34,8 @@ def observed(item: record.Record, zone: str) -> dict[str, Json]:
         "before" if agent else "run": str(item.get("script") or "") or None,
         "deliver": target.declared(item.get("deliver") or "local"),
         "failure_deliver": target.declared(item.get("failure_deliver") or None),
-        "model": _model(item),
-        "skills": record.skills(item),
+        "model": models.pinned(item),
+        "skills": records.skills(item),
         # Hermes has a word for the job itself; here it is its id, as that of any other.
         "context_from": [item.get("id") if ref == "self" else ref for ref in refs],
         "toolsets": item.get("enabled_toolsets") or None,
@@ -52,51 +44,22 @@ def observed(item: record.Record, zone: str) -> dict[str, Json]:
         "monitor": {"script": script} if script else {"url": url} if url else None,
         "session": ("main" if attach else "isolated") if isinstance(attach, bool) else None,
         "metadata": item.get("host") if isinstance(item.get("host"), dict) else None,
-        "paused": record.paused(item),
+        "paused": records.paused(item),
         "id": item.get("id"),
     }
 
 
-def _model(item: record.Record) -> Json:
-    pinned = {key: item[key] for key in ("provider", "model", "base_url") if item.get(key)}
-    if not pinned:
-        return None
-    return models.canonical(pinned) if "provider" in pinned and "model" in pinned else {NATIVE: pinned}
-
-
 def _when(when: Any, zone: str) -> Json:
-    if not isinstance(when, dict):
-        return None if when is None else {NATIVE: when}
-    kind = when.get("kind")
-    minutes = when.get("minutes")
-    if kind == "interval" and isinstance(minutes, int) and not isinstance(minutes, bool) and minutes > 0:
-        return {"every": f"{minutes}m"}
-    if kind == "cron" and isinstance(when.get("expr"), str) and len(when["expr"].split()) == 5:
-        return _cron(when["expr"], str(when.get("tz") or ""), zone)
-    moment = schedule.instant(when.get("run_at"), zone) if kind == "once" else None
-    if moment is not None:
-        return {"at": _utc(moment.isoformat())}
-    return {NATIVE: {key: value for key, value in when.items() if key != "display"}}
-
-
-def _utc(text: str) -> str:
-    return text.replace("+00:00", "Z")
+    found = words.observed(when, zone or "UTC")
+    if isinstance(found, dict) and "cron" in found:
+        return _cron(found["cron"], str(when.get("tz") or ""), zone)
+    return found
 
 
 def _cron(expr: str, tz: str, zone: str) -> dict[str, Json]:
-    """Names as numbers, single spaces; a zone that is the home's own is not said."""
-    line = numbered(expr)
+    """A zone that is the home's own is not said."""
+    line = words.cron(expr)
     return {"cron": line} if not tz or tz == (zone or "UTC") else {"cron": line, "tz": tz}
-
-
-@lru_cache(maxsize=4096)
-def numbered(expr: str) -> str:
-    """One form for cron lines that mean the same."""
-
-    def number(names: Mapping[str, str], field: str) -> str:
-        return _WORD.sub(lambda match: names.get(match[0].lower(), match[0]), field)
-
-    return " ".join(number(_NAMES.get(index, {}), field) for index, field in enumerate(expr.split()))
 
 
 def canonical(when: Mapping[str, Json], zone: str, meant: str = "") -> tuple[dict[str, Json], str]:
@@ -105,15 +68,14 @@ def canonical(when: Mapping[str, Json], zone: str, meant: str = "") -> tuple[dic
     `zone` is the home's, `meant` the setup's word for it: where the home says nothing, each job keeps it.
     """
     if "every" in when:
-        match = _EVERY.fullmatch(str(when["every"]))
-        if not match or not int(match[1]):
+        minutes = words.minutes(str(when["every"]))
+        if not minutes:
             return dict(when), f"every: {when['every']} is no whole number of minutes, hours or days"
-        minutes = int(match[1]) * _MINUTES[match[2]]
         long = minutes > schedule.LONGEST
         return {"every": f"{minutes}m"}, "every: that is no run within 8 years" if long else ""
     if "at" in when:
         moment = schedule.instant(str(when["at"]), zone)
-        return ({"at": _utc(moment.isoformat())}, "") if moment else (dict(when), f"at: {when['at']} is no moment")
+        return ({"at": words.utc(moment)}, "") if moment else (dict(when), f"at: {when['at']} is no moment")
     return _cron(str(when.get("cron", "")), str(when.get("tz") or (meant if not zone else "")), zone), ""
 
 
@@ -122,7 +84,7 @@ def arguments(values: Mapping[str, Json | Clear]) -> dict[str, Any]:
     args: dict[str, Any] = {}
     for name, value in values.items():
         gone = value is CLEAR
-        if not gone and (is_hidden(value) or (isinstance(value, dict) and NATIVE in value)):
+        if not gone and (is_hidden(value) or is_native(value)):
             raise Refused(f"{name}: the value cannot be written back as it was read")
         match name:
             case "schedule":
@@ -165,21 +127,7 @@ def _schedule(value: Any) -> dict[str, Any]:
 
 def express(thing: Observed) -> dict[str, Json]:
     """A job in the setup's form."""
-    out: dict[str, Json] = {}
-    for name, value in thing.fields.items():
-        if isinstance(value, Unknown) or is_hidden(value) or (isinstance(value, dict) and NATIVE in value):
-            continue
-        # A setup always says where to deliver, and a name that it leaves out would be the key.
-        if name in thing.defaults and name not in ("deliver", "name"):
-            continue
-        out[name] = value
-    when = out.get("schedule")
-    if isinstance(when, dict) and "every" in when:
-        minutes = int(str(when["every"]).removesuffix("m"))
-        unit, size = next(((u, s) for u, s in (("d", 1440), ("h", 60)) if minutes % s == 0), ("m", 1))
-        out["schedule"] = {"every": f"{minutes // size}{unit}"}
+    out = shape.express(thing)
     if "context_from" in out:
         out["context_from"] = ["self" if ref == thing.id else ref for ref in out["context_from"]]
-    if "run" in out:
-        out.pop("prompt", None)  # the grammar has either `prompt` (with `before`) or `run`
     return out

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 # strict=False: bare control characters, which Hermes reads too.
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A value and where its text stands."""
 
     value: Any
@@ -78,15 +76,6 @@ class Scanner:
     def end(self) -> None:
         if self.space():
             raise json.JSONDecodeError("Extra data", self.text, self.at)
-
-
-def same(left: Any, right: Any) -> bool:
-    """Equality that tells `1`, `1.0` and `True` apart, and not the order of keys."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return type(left) is type(right) and (left == right or (left != left and right != right))
 
 
 def encode(value: Any, depth: int, *, ascii_only: bool) -> str:

@@ -6,55 +6,24 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
-import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
+
+from reconciler_shape import lease as shared
+from reconciler_shape.lease import GUARD, LOCK, SOCKET, Found, Lease, State, boot_id, guard_words, host, start_time
 
 from .disk import FILE, Disk
 from .errors import HomeHeld, WriteFailed
 
-LOCK = "orchestrator.lock"
-GUARD = "orchestrator.acquire"
-SOCKET = "orchestrator.sock"
-_LIMIT = 64 << 10
+__all__ = [
+    "GUARD", "LOCK", "SOCKET", "Found", "Held", "Lease", "State", "acquire", "acquiring", "boot_id", "check_cold",
+    "guard_words", "host", "inspect", "start_time",
+]  # fmt: skip
 
 
-class State(StrEnum):
-    NONE = "none"
-    LIVE = "live"
-    DEAD = "dead"  # its process is gone, or the pid is another program's by now
-    FOREIGN = "foreign-host"  # written on another machine
-    EARLIER = "earlier-boot"  # written on this machine before it was started again
-    UNREADABLE = "unreadable"
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """What `orchestrator.lock` says. `start_time` is the kernel's start of the pid, "" where it is not known."""
-
-    pid: int
-    started_at: str
-    root: str
-    hostname: str = ""
-    boot_id: str = ""
-    start_time: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A lease as it was found, with what it means; `words` is for a person."""
-
-    state: State
-    lease: Lease | None = None
-    words: str = ""
-
-
-@dataclass(slots=True)
-class Held:
+class Held(NamedTuple):
     """Our own lease. `fd` keeps a lock on its file, which the kernel lets go when we are gone."""
 
     root: Path
@@ -72,51 +41,7 @@ class Held:
 
 def inspect(root: Path) -> Found:
     """Looks, and touches nothing."""
-    path = root / LOCK
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return Found(State.NONE)
-    except OSError as error:
-        return Found(State.UNREADABLE, words=f"{path}: {error.strerror or error}")
-    try:
-        held = _is_locked(fd)
-        data = os.read(fd, _LIMIT)
-    finally:
-        os.close(fd)
-    lease = _read(data)
-    if lease is None:
-        state = State.LIVE if held else State.UNREADABLE
-        return Found(state, words=f"{path} is no lease that can be read")
-    return _judge(lease, held)
-
-
-def _judge(lease: Lease, held: bool) -> Found:
-    who = f"pid {lease.pid} (since {lease.started_at})"
-    if held:
-        return Found(State.LIVE, lease, f"a daemon serves this home: {who}")
-    if lease.hostname and lease.hostname != socket.gethostname():
-        return Found(State.FOREIGN, lease, f"a lease from another machine, {lease.hostname}: {who}")
-    if lease.boot_id and boot_id() and lease.boot_id != boot_id():
-        return Found(State.EARLIER, lease, f"a lease from before this machine was started again: {who}")
-    now = start_time(lease.pid)
-    if not now:
-        return Found(State.DEAD, lease, f"the daemon that left this lease is gone: {who}")
-    if lease.start_time and lease.start_time != now:
-        return Found(State.DEAD, lease, f"the daemon that left this lease is gone, its pid is another's now: {who}")
-    return Found(State.LIVE, lease, f"a daemon serves this home: {who}")
-
-
-def _read(data: bytes) -> Lease | None:
-    try:
-        raw = json.loads(data)
-    except ValueError:
-        return None
-    pid = raw.get("pid") if isinstance(raw, dict) else None
-    if isinstance(pid, bool) or not isinstance(pid, int) or pid <= 0:
-        return None
-    names = ("started_at", "root", "hostname", "boot_id", "start_time")
-    return Lease(pid, *(str(raw.get(name) or "") for name in names))
+    return shared.inspect(root, _is_locked)
 
 
 def _is_locked(fd: int) -> bool:
@@ -139,10 +64,6 @@ def check_cold(root: Path) -> None:
     found = inspect(root)
     if found.state in (State.LIVE, State.UNREADABLE):
         raise HomeHeld(f"{root}: {found.words}; a cold verb beside it could be lost (use its socket, {SOCKET})")
-
-
-def guard_words(guard: Path) -> str:
-    return f"{guard} is there: a daemon was cut off while it took the home; look that none runs, then remove it"
 
 
 @contextlib.contextmanager
@@ -173,13 +94,13 @@ def acquire(root: Path, disk: Disk | None = None) -> tuple[Held, Found]:
         if before.state in (State.LIVE, State.UNREADABLE):
             raise HomeHeld(f"{root}: {before.words}")
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        mine = Lease(os.getpid(), now, str(root), socket.gethostname(), boot_id(), start_time(os.getpid()))
-        temporary = root / f".{LOCK}.{secrets.token_hex(6)}.tmp"
+        mine = Lease(os.getpid(), now, str(root), host(), boot_id(), start_time(os.getpid()))
+        temporary = root / f".{LOCK}.{os.urandom(6).hex()}.tmp"
         fd = -1
         try:
             fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            disk.put(fd, json.dumps(asdict(mine), indent=2).encode() + b"\n")
+            disk.put(fd, json.dumps(mine._asdict(), indent=2).encode() + b"\n")
             disk.sync(fd)
             temporary.replace(root / LOCK)
             disk.sync_folder(root)
@@ -189,31 +110,3 @@ def acquire(root: Path, disk: Disk | None = None) -> tuple[Held, Found]:
                 os.close(fd)
             raise WriteFailed(f"{root / LOCK}: {error.strerror or error}; the home was not taken") from error
         return Held(root, fd, mine), before
-
-
-def boot_id() -> str:
-    """The kernel's id of this boot, "" where there is none (then boots cannot be told apart)."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return ""
-
-
-def start_time(pid: int) -> str:
-    """When a process began, in the kernel's ticks; "" iff there is none. "?" for one that lives, where there is no
-    /proc."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
-    except OSError:
-        if Path("/proc/self/stat").exists():
-            return ""
-        try:
-            os.kill(pid, 0)  # signal 0 reaches nobody: it only asks
-        except ProcessLookupError:
-            return ""
-        except PermissionError:
-            return "?"
-        return "?"
-    # The command in parentheses may hold spaces and parentheses of its own. A zombie has ended.
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from reconciler_shape.plain import same
+
 from . import jsontext
 from .errors import LoadFailed
 
@@ -49,7 +51,7 @@ class MapFile:
         return [(key, value) for key, (value, _) in self._entries.items()]
 
     def put(self, key: str, value: Any) -> None:
-        if key in self._entries and jsontext.same(self._entries[key][0], value):
+        if key in self._entries and same(self._entries[key][0], value):
             return
         encoded = f"{json.dumps(key, ensure_ascii=False)}: {jsontext.encode(value, 1, ascii_only=False)}"
         self._entries[key] = (value, encoded)

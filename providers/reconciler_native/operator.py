@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import ops_access, ops_config, ops_files, ops_jobs, ops_profiles, ops_state, schedule
+from reconciler_shape.hiding import Hider
+
+from . import ops_access, ops_config, ops_files, ops_jobs, ops_kits, ops_profiles, ops_state, schedule
 from .context import Context, Expect, Verb
 from .errors import LoadFailed, NativeError, Refused
 from .folder import DEFAULT, Folder
-from .hiding import Hider
 from .home import Home
+from .shown import hidden
 
 Answer = dict[str, Any]
 """`{"ok": true, "result": {"ran", …}}` or `{"ok": false, "error": SENTENCE}`, with `stale: true` where the thing is
@@ -26,6 +27,7 @@ VERBS: Mapping[str, Verb] = {
     **ops_access.VERBS,
     **ops_config.VERBS,
     **ops_files.VERBS,
+    **ops_kits.VERBS,
     **ops_state.VERBS,
 }
 OPS = tuple(VERBS)
@@ -33,8 +35,7 @@ BATCH = "batch"
 """The operation that carries others: `{"lines": [{op, args, profile, expect?}, …]}`, one load and one save for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One verb as it is asked for."""
 
     op: str
@@ -102,13 +103,13 @@ def apply_lines(home: Home, lines: Sequence[Line], at: datetime | None = None) -
 def _answers(home: Home, folder: Folder, lines: Sequence[Line], now: datetime) -> list[Answer]:
     answers = [_one(home, folder, line, now) for line in lines]
     known = [secret for profile in folder.profiles.values() for secret in profile.env.secrets()]
-    hider = Hider(secrets.token_bytes(32), known)
+    hider = Hider(os.urandom(32), known)
     shown: list[Answer] = []
     for answer in answers:
         if "error" in answer:
             shown.append({**answer, "error": hider.text(answer["error"])})
         else:
-            shown.append({"ok": True, "result": hider.whole(answer["result"])})
+            shown.append({"ok": True, "result": hidden(answer["result"], hider, known)})
     return shown
 
 

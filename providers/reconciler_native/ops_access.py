@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from datetime import UTC
 from typing import Any
@@ -156,6 +154,9 @@ def _matches(entry: Any, code: str) -> bool:
         salt = bytes.fromhex(entry["salt"])
     except ValueError:
         return False
+    import hashlib  # slow to load, and few verbs need it
+    import hmac
+
     return hmac.compare_digest(hashlib.sha256(salt + code.encode()).hexdigest(), entry["hash"])
 
 

@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from . import models, worker
+from reconciler_shape import models
+from reconciler_shape.dotted import join, owned, split
+from reconciler_shape.hiding import HIDDEN, is_hidden
+from reconciler_shape.models import INFERENCE
+
+from . import worker
 from .context import Args, Context, Result, Verb, closed, flag, maybe_text, reference, text, verb
 from .errors import LoadFailed, Refused
-from .hiding import HIDDEN, is_hidden
 from .pasted import is_pasted
 
-INFERENCE = ("model", "fallback_providers", "fallback_model", "auxiliary", "provider", "base_url", "api_base")
-"""Top-level keys that stand for the models."""
-_SEGMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
 _PLATFORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _MATCH = ("platform", "guild_id", "chat_id", "thread_id")
 _ROUTE_KEYS = ("name", *_MATCH, "profile")
-
-
-def split(key: str) -> tuple[str, ...]:
-    """`providers."my.host".base_url` as its three segments. Raises ValueError."""
-    segments: list[str] = []
-    at = 0
-    while match := _SEGMENT.match(key, at):
-        segments.append(re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else match[2])
-        at = match.end()
-        if at == len(key):
-            return tuple(segments)
-        if key[at] != ".":
-            break
-        at += 1
-    raise ValueError(f"{key}: not a dotted path (a segment with a dot stands in double quotes)")
-
-
-def join(segments: Sequence[str]) -> str:
-    """The dotted path of some segments."""
-    quoted = (s if s and not re.search(r'[."\\]', s) else '"' + re.sub(r'(["\\])', r"\\\1", s) + '"' for s in segments)
-    return ".".join(quoted)
-
-
-def owned(path: Sequence[str]) -> str:
-    """Why a path is no plain setting, "" if it is one."""
-    if path[0] in INFERENCE:
-        return f"{path[0]} belongs to inference: declare it there"
-    if path[0] == "_config_version":
-        return "_config_version is Hermes's own mark; it is set when a home is made"
-    return ""
 
 
 def _path(args: Args, op: str) -> tuple[str, ...]:
@@ -149,7 +120,7 @@ def _inference(ctx: Context, args: Args) -> Result:
             raise Refused("inference.set: auxiliary is a mapping of task to model")
         standing = config.get(("auxiliary",))
         for task in sorted({*tasks, *(standing if isinstance(standing, dict) else ())}):
-            if task in tasks or models.from_entry(config.get(("auxiliary", task))) is not None:
+            if task in tasks or _names_a_model(config.get(("auxiliary", task))):
                 _model(ctx, ("auxiliary", task), "model", tasks.get(task))
     return {
         "ran": f"set the inference of profile {ctx.profile.name} ({', '.join(sorted(args))})",
@@ -172,6 +143,12 @@ def _model(ctx: Context, path: tuple[str, ...], word: str, model: Any) -> None:
         config.set((*path, key), value)
     for key in models.left_over(entry):
         config.unset((*path, key))
+
+
+def _names_a_model(entry: Any) -> bool:
+    if isinstance(entry, dict):
+        return models.from_entry(entry) is not None
+    return isinstance(entry, str) and bool(entry)
 
 
 def _checked(ctx: Context, model: Any, what: str) -> Mapping[str, Any]:

@@ -7,7 +7,9 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from . import block, record
+from reconciler_shape import block
+from reconciler_shape.paths import MODE, content, outside
+
 from .context import Args, Context, Result, Verb, text, verb
 from .errors import LoadFailed, Refused
 
@@ -18,28 +20,17 @@ FOLDERS = frozenset(
 CODE = frozenset({"scripts", "hooks", "plugins"})
 """Folders whose files are run."""
 LIMIT = 1 << 20  # bytes
-MODE = re.compile(r"0?[0-7]{3}")
 
 
 def refusal(path: str) -> str:
     """Why `path` cannot be declared as a file of a profile, "" if it can."""
     parts = path.split("/")
-    if path.startswith("/") or "\\" in path or "\0" in path or any(part in ("", ".", "..") for part in parts):
+    if outside(path):
         return f"{path}: not a path inside the home"
     if path in SINGLE or (len(parts) > 1 and parts[0] in FOLDERS):
         return ""
     allowed = ", ".join([*sorted(SINGLE), *(f"{folder}/…" for folder in sorted(FOLDERS))])
     return f"{path} is not a file that a setup may write (allowed: {allowed})"
-
-
-def digest_of(data: bytes, mode: int, key: bytes) -> str:
-    """A file's fingerprint: its bytes and its mode."""
-    return record.digest(content(data, mode, key), key)
-
-
-def content(data: bytes, mode: int, key: bytes) -> list[str]:
-    """What the fingerprint is made of."""
-    return [record.digest(data.hex(), key), f"0{mode & 0o777:03o}"]
 
 
 def usual(path: str) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 from datetime import UTC
 from typing import Any
+
+from reconciler_shape import record as records
+from reconciler_shape.plain import same
 
 from . import record, schedule, target
 from .context import Args, Context, Result, Verb, flag, maybe_text, text, texts, verb
 from .errors import Refused
-from .jsontext import same
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 METADATA = 16384  # bytes of JSON
@@ -29,7 +31,7 @@ def _create(ctx: Context, args: Args) -> Result:
         raise Refused("schedule is required")
     if isinstance(args.get("prompt"), str) and not args["prompt"].strip():
         raise Refused("prompt is required")
-    blank: record.Record = {
+    blank: records.Record = {
         **dict.fromkeys(record.ORDER[:-1]),
         "id": job_id,
         "prompt": "",
@@ -48,11 +50,11 @@ def _create(ctx: Context, args: Args) -> Result:
     job = _changed(ctx, blank, given)
     intent = maybe_text(args, "intent")
     if intent:
-        job[record.MARKER] = {"intent": intent}
+        job[records.MARKER] = {"intent": intent}
     jobs.put(job)
-    shown = record.view(job)
+    shown = record.view(job, ctx.zone)
     where = f"delivering to {job['deliver']}"
-    said = schedule.describe(job["schedule"])
+    said = schedule.describe(job["schedule"], ctx.zone)
     return {
         "ran": f"created cron job {job_id} ({said}) in profile {ctx.profile.name}, {where}",
         "job_id": job_id,
@@ -64,7 +66,7 @@ def _new_id(ctx: Context, args: Args) -> str:
     given = args.get("id")
     if given in (None, ""):
         # The random part: an id is a job's identity, and must not come back when a job of the same second is gone.
-        return f"job_{ctx.now.astimezone(UTC).strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(3)}"
+        return f"job_{ctx.now.astimezone(UTC).strftime('%Y%m%d_%H%M%S')}_{os.urandom(3).hex()}"
     if not isinstance(given, str) or not ID.fullmatch(given):
         raise Refused(
             f"jobs.create: the id {given!r} is not a file name (letters, digits, '.', '_' and '-', at most 64)"
@@ -84,11 +86,11 @@ def _update(ctx: Context, args: Args) -> Result:
     return {
         "ran": f"updated cron job {job_id} in profile {ctx.profile.name} ({', '.join(sorted(given))})",
         "job_id": job_id,
-        "job": record.view(new),
+        "job": record.view(new, ctx.zone),
     }
 
 
-def _changed(ctx: Context, job: record.Record, given: Args) -> record.Record:
+def _changed(ctx: Context, job: records.Record, given: Args) -> records.Record:
     """The record with the given fields. Raises Refused; the record given stays as it is."""
     new = dict(job)
     for name in ("model", "provider", "workdir", "base_url", "monitor_script", "monitor_url"):
@@ -121,7 +123,7 @@ def _changed(ctx: Context, job: record.Record, given: Args) -> record.Record:
     return new
 
 
-def _put(job: record.Record, name: str, value: Any) -> None:
+def _put(job: records.Record, name: str, value: Any) -> None:
     """Sets a field; one that Hermes does not write into each record goes away when it is empty."""
     if value is None and name not in record.ORDER[:-1]:
         job.pop(name, None)
@@ -145,7 +147,7 @@ def _metadata(value: Any) -> Any:
     return value
 
 
-def _script(new: record.Record, given: Args) -> None:
+def _script(new: records.Record, given: Args) -> None:
     if "script" in given:
         script = maybe_text(given, "script")
         if script and (script.startswith(("/", "~")) or ".." in script.split("/")):
@@ -157,7 +159,7 @@ def _script(new: record.Record, given: Args) -> None:
         raise Refused("no_agent needs a script: with no agent and no script there is nothing to run")
 
 
-def _when(ctx: Context, job: record.Record, new: record.Record, given: Args) -> None:
+def _when(ctx: Context, job: records.Record, new: records.Record, given: Args) -> None:
     """Schedule, repeat, and whether and when it runs next. An equal schedule moves no run."""
     moved = False
     if "schedule" in given:
@@ -184,12 +186,12 @@ def _bare(value: Any) -> Any:
     return {k: v for k, v in value.items() if k != "display"} if isinstance(value, dict) else value
 
 
-def _kind(job: record.Record) -> Any:
+def _kind(job: records.Record) -> Any:
     when = job.get("schedule")
     return when.get("kind") if isinstance(when, dict) else None
 
 
-def _repeats(job: record.Record, new: record.Record, given: Args, moved: bool) -> None:
+def _repeats(job: records.Record, new: records.Record, given: Args, moved: bool) -> None:
     repeat = dict(job["repeat"]) if isinstance(job.get("repeat"), dict) else {"times": None, "completed": 0}
     once = _kind(new) == "once"
     if "repeat" in given:
@@ -206,7 +208,7 @@ def _repeats(job: record.Record, new: record.Record, given: Args, moved: bool) -
     new["repeat"] = repeat
 
 
-def _arm(ctx: Context, job: record.Record, *, keep: bool) -> None:
+def _arm(ctx: Context, job: records.Record, *, keep: bool) -> None:
     """Lets it run; `keep` leaves a next run that is still to come."""
     if not keep or schedule.instant(job.get("next_run_at")) is None:
         following = schedule.next_run(job.get("schedule"), ctx.now, ctx.zone)
@@ -236,11 +238,11 @@ def _resume(ctx: Context, args: Args) -> Result:
     return _ran("resumed", ctx, job_id, new)
 
 
-def _ran(word: str, ctx: Context, job_id: str, job: record.Record) -> Result:
+def _ran(word: str, ctx: Context, job_id: str, job: records.Record) -> Result:
     return {
         "ran": f"{word} cron job {job_id} in profile {ctx.profile.name}",
         "job_id": job_id,
-        "job": record.view(job),
+        "job": record.view(job, ctx.zone),
     }
 
 
@@ -253,7 +255,7 @@ def _run(ctx: Context, args: Args) -> Result:
     return {
         "ran": f"cron job {job_id} in profile {ctx.profile.name} is due now; the next tick claims it",
         "job_id": job_id,
-        "job": record.view(new),
+        "job": record.view(new, ctx.zone),
     }
 
 
@@ -263,7 +265,7 @@ def _delete(ctx: Context, args: Args) -> Result:
     output = ctx.profile.folder / "cron" / "output"
     if ID.fullmatch(job_id) and (output / job_id).is_dir():
         stamp = ctx.now.astimezone(UTC).strftime("%Y%m%d%H%M%S")
-        ctx.home.disk.move(output / job_id, output / ".deleted" / f"{job_id}-{stamp}-{secrets.token_hex(3)}")
+        ctx.home.disk.move(output / job_id, output / ".deleted" / f"{job_id}-{stamp}-{os.urandom(3).hex()}")
     ctx.profile.jobs.remove(job_id)
     return {
         "ran": f"removed cron job {job_id} from profile {ctx.profile.name}",
@@ -274,16 +276,20 @@ def _delete(ctx: Context, args: Args) -> Result:
 
 
 def _list(ctx: Context, args: Args) -> Result:
-    jobs = [record.view(job) for job in ctx.profile.jobs.records()]
+    jobs = ctx.profile.jobs.shown(ctx.zone)
     return {"ran": f"{len(jobs)} cron jobs in profile {ctx.profile.name}", "jobs": jobs}
 
 
 def _get(ctx: Context, args: Args) -> Result:
     job_id, job = _found(ctx, args, "jobs.get")
-    return {"ran": f"cron job {job_id} in profile {ctx.profile.name}", "job_id": job_id, "job": record.view(job)}
+    return {
+        "ran": f"cron job {job_id} in profile {ctx.profile.name}",
+        "job_id": job_id,
+        "job": record.view(job, ctx.zone),
+    }
 
 
-def _found(ctx: Context, args: Args, op: str) -> tuple[str, record.Record]:
+def _found(ctx: Context, args: Args, op: str) -> tuple[str, records.Record]:
     """The job that a verb acts on. Raises Refused: none, two of one id, or not the one that the caller saw."""
     job_id = str(args.get("id") or args.get("job_id") or "").strip()
     if not job_id:

@@ -8,7 +8,9 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from . import record, worker
+from reconciler_shape.plain import digest
+
+from . import worker
 from .context import Args, Context, Result, Verb, closed, maybe_text, text, verb
 from .errors import LoadFailed, Refused
 from .folder import DEFAULT, PROFILE, RESERVED, TRASH, Profile
@@ -200,7 +202,7 @@ def _list(ctx: Context, args: Args) -> Result:
 
 def fingerprint(data: bytes | None, key: bytes) -> str:
     """The profile's own digest: what stands in its `profile.yaml`."""
-    return record.digest((data or b"").hex(), key)
+    return digest((data or b"").hex(), key)
 
 
 VERBS: dict[str, Verb] = {

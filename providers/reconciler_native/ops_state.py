@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-from . import ops_access, record, target
+from . import ops_access, target
 from .context import Args, Context, Result, Verb, verb
 from .errors import LoadFailed
 from .folder import Profile
@@ -34,7 +33,7 @@ def _profile(ctx: Context, profile: Profile) -> dict[str, Any]:
         "routes": [_route(item) for item in routes if isinstance(item, dict)] if isinstance(routes, list) else [],
         "expiry": dict(_EXPIRY),
         "home": None,
-        "jobs": {str(job.get("id")): record.view(job) for job in profile.jobs.records()},
+        "jobs": {str(job["id"]): job for job in profile.jobs.shown(profile.zone)},
         "subscriptions": {name: _subscription(name, entry) for name, entry in profile.webhooks.items()},
         "access": _access(ctx, profile),
         "bindings": {},
@@ -49,6 +48,8 @@ def _map(value: Any) -> list[tuple[str, Any]]:
 
 
 def _persona(ctx: Context, profile: Profile) -> dict[str, Any] | None:
+    import hashlib  # slow to load, and few verbs need it
+
     for name in _PERSONA:
         try:
             data = ctx.home.disk.read(profile.folder / name, 1 << 20)

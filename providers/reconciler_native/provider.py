@@ -13,7 +13,8 @@ from reconciler.action import Action, Fact, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
-from reconciler.provider import Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler_shape import models, places
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
@@ -22,7 +23,6 @@ from . import canon as canons
 from . import lease, observed, reading, review
 from .folder import DEFAULT
 
-_FREE = 16 << 20  # bytes: a write is a whole new file beside the old one
 _MODES = ("auto", "live", "cold")
 
 
@@ -105,18 +105,8 @@ class NativeProvider:
         place, root = home.place, home.path
         if not place.local:
             raise ProviderError(f"{root}: a native home is written where it is; run the reconciler there")
-        if place.free(root) < _FREE:
-            raise ProviderError(f"{root}: less than {_FREE >> 20} MiB are free")
-        stat = place.stat(root)
-        if stat is None:
-            return
-        if stat.uid != place.uid():
-            raise ProviderError(f"{root} belongs to uid {stat.uid}, and we are uid {place.uid()}")
-        if stat.mode & 0o002:
-            raise ProviderError(f"{root} may be written by everybody: chmod 700 it first")
-        if not place.writable(root):
-            raise ProviderError(f"{root} cannot be written")
-        self._ask_for_the_door(Path(root), str(home.options.get("mode") or "auto"))
+        if places.check_writable(place, root):
+            self._ask_for_the_door(Path(root), str(home.options.get("mode") or "auto"))
 
     def _ask_for_the_door(self, root: Path, mode: str) -> None:
         from . import wire
@@ -152,6 +142,20 @@ class NativeProvider:
 
     def examine(self, home: HomeRef) -> Sequence[str]:
         return reading.trash(home)
+
+    def implied(self, resource: Resource, observation: Observation) -> Mapping[str, str]:
+        kind, schedule = resource.address.kind, resource.fields.get("schedule")
+        if kind is Kind.SETTING and resource.address.key.split(".")[0] == "worker":
+            return {"who reads it": "the worker of a native home"}
+        if kind is Kind.INFERENCE:
+            return models.keys(resource.fields, lambda provider: "")
+        if kind is not Kind.JOB or not isinstance(schedule, dict) or "cron" not in schedule:
+            return {}
+        around = self._around(resource.address.profile, observation)
+        return {"time zone": str(schedule.get("tz") or around.zone or around.meant or "UTC")}
+
+    def behind(self, home: HomeRef) -> Sequence[Behind]:
+        return reading.behind(home)
 
     def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
         """A process below the daemon that serves the home. Pids are of this machine, other places have none."""

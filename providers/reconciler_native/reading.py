@@ -12,15 +12,17 @@ from typing import Any
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
 from reconciler.place import Place, Stat
-from reconciler.provider import HomeRef
+from reconciler.provider import Behind, HomeRef
+from reconciler_shape import behind as left
+from reconciler_shape.hiding import Hider
+from reconciler_shape.places import ended, folders, lstat, names, tree, visible
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
 from . import lease, observed, ops_profiles
 from .disk import LIMIT
 from .errors import LoadFailed
-from .folder import DEFAULT, MARK, Folder, Profile
-from .hiding import Hider
+from .folder import DEFAULT, MARK, PROFILE, Folder, Profile
 from .jobsfile import JobsFile
 from .ops_files import LIMIT as FILE_LIMIT
 from .ops_files import refusal as file_refusal
@@ -43,7 +45,7 @@ class PlaceSource:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            found = stat_of(self._place, str(path))
+            found = lstat(self._place, str(path))
             link = isinstance(found, Stat) and found.kind == "link"
             why = "a link; a native home's own files lie in it" if link else error.strerror or str(error)
             raise LoadFailed(str(path), why) from error
@@ -52,27 +54,7 @@ class PlaceSource:
         return JobsFile(self.read(path), str(path))
 
     def folders(self, path: Path) -> list[str]:
-        found = []
-        for name in names(self._place, str(path)):
-            stat = stat_of(self._place, str(path / name))
-            if isinstance(stat, Stat) and stat.kind == "dir":
-                found.append(name)
-        return found
-
-
-def stat_of(place: Place, path: str) -> Stat | Unknown | None:
-    try:
-        return place.stat(path)
-    except OSError as error:
-        return Unknown(f"{path}: {error.strerror or error}")
-
-
-def names(place: Place, path: str) -> list[str]:
-    """The names in a folder, none if there is no folder or it cannot be read."""
-    try:
-        return place.list(path)
-    except OSError:
-        return []
+        return folders(self._place, str(path))
 
 
 def hider(ref: HomeRef) -> Hider:
@@ -89,7 +71,7 @@ def owner(ref: HomeRef) -> str:
 def observe(ref: HomeRef, wanted: Wanted) -> Observation:
     """Raises ProviderError when the path cannot be looked at, or holds something else than a home."""
     place, root = ref.place, ref.path
-    found = stat_of(place, root)
+    found = lstat(place, root)
     if isinstance(found, Unknown):
         raise ProviderError(found.reason)
     facts: dict[str, Json] = {"profiles": {}}
@@ -157,7 +139,7 @@ class _Reading:
             self.things[name, Kind.JOB] = Unknown(str(error))
             self.stores[name, Kind.JOB] = Store.IMPROPER
             alive = set()
-        self.ended[name, Kind.JOB] = self._ended(profile, alive)
+        self.ended[name, Kind.JOB] = ended(self.place, str(profile.folder), alive)
         for kind, read in self._config_kinds(profile, hidden).items():
             try:
                 self.things[name, kind] = read()
@@ -181,11 +163,11 @@ class _Reading:
     def _files(self, profile: Profile, hidden: Hider, wanted: Sequence[str]) -> Things:
         paths = {path for path in wanted if not file_refusal(path)}
         if self.wanted.everything:
-            paths |= {"SOUL.md", "AGENTS.md", *self._tree(profile, "scripts")}
+            paths |= {"SOUL.md", "AGENTS.md", *tree(self.place, str(profile.folder), "scripts")}
         found = {}
         for path in sorted(paths):
             whole = str(profile.folder / path)
-            stat = stat_of(self.place, whole)
+            stat = lstat(self.place, whole)
             data: bytes | Unknown | None = None
             if isinstance(stat, Unknown):
                 data = stat
@@ -207,33 +189,18 @@ class _Reading:
         except OSError as error:
             return Unknown(f"{whole}: {error.strerror or error}")
 
-    def _tree(self, profile: Profile, below: str, limit: int = 2000) -> list[str]:
-        """Regular files below a folder of the profile, links left out, at most `limit`."""
-        found: list[str] = []
-        waiting = [below]
-        while waiting and len(found) < limit:
-            here = waiting.pop()
-            for name in names(self.place, str(profile.folder / here)):
-                path = posixpath.join(here, name)
-                stat = stat_of(self.place, str(profile.folder / path))
-                if isinstance(stat, Stat) and stat.kind == "dir":
-                    waiting.append(path)
-                elif isinstance(stat, Stat) and stat.kind == "file":
-                    found.append(path)
-        return sorted(found)
-
     def _facts(self, profile: Profile, hidden: Hider) -> dict[str, Json]:
         skills: list[str] = []
         if self.wanted.keys(profile.name, Kind.JOB):
             for below in ("skills", ".agents/skills"):
-                found = self._tree(profile, below)
+                found = tree(self.place, str(profile.folder), below)
                 skills += [posixpath.dirname(p).removeprefix(f"{below}/") for p in found if p.endswith("/SKILL.md")]
         facts: dict[str, Json] = {
             "zone": "",
             "meant": self.ref.timezone,
             "env": [],
             "env_known": False,
-            "scripts": self._tree(profile, "scripts"),
+            "scripts": tree(self.place, str(profile.folder), "scripts"),
             "skills": skills,
             "config": {},
             "channels": [],
@@ -256,17 +223,6 @@ class _Reading:
         self.things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
         self.facts["profiles"][name] = blank_facts(self.ref.timezone, known=False)
 
-    def _ended(self, profile: Profile, alive: set[str]) -> dict[str, str]:
-        """Ids without a record whose output is still there: who deletes a job by a verb moves its output aside."""
-        output = str(profile.folder / "cron" / "output")
-        ended = {}
-        for name in names(self.place, output):
-            if name not in alive and not name.startswith("."):
-                runs = [run for run in names(self.place, posixpath.join(output, name)) if run.endswith(".md")]
-                if runs:
-                    ended[name] = f"it ran: cron/output/{name}/{max(runs)}"
-        return ended
-
     def _holds(self, profile: Profile) -> list[str]:
         """What a profile's folder has beyond a new one's: relative paths, and `.env` if it says anything."""
         if profile.name == DEFAULT:
@@ -275,9 +231,9 @@ class _Reading:
         for name in names(self.place, str(profile.folder)):
             if name in ("config.yaml", "profile.yaml", "cron", "logs"):
                 continue
-            stat = stat_of(self.place, str(profile.folder / name))
+            stat = lstat(self.place, str(profile.folder / name))
             if isinstance(stat, Stat) and stat.kind == "dir":
-                found += self._tree(profile, name, 50)
+                found += tree(self.place, str(profile.folder), name, 50)
             elif name != ".env" or not isinstance(stat, Stat) or stat.size:
                 found.append(name)
         return found
@@ -347,3 +303,13 @@ def trash(ref: HomeRef) -> list[str]:
         f"trash: the profile folder {name} (`reconciler native profiles.restore` brings it back)"
         for name in ops_profiles.in_trash(Path(ref.path), "")
     ]
+
+
+def behind(ref: HomeRef) -> list[Behind]:
+    """What a copy leaves in the home."""
+    below = {"": ref.path}
+    for name in visible(ref.place, posixpath.join(ref.path, "profiles")):
+        if PROFILE.fullmatch(name):
+            below[f"profiles/{name}"] = posixpath.join(ref.path, "profiles", name)
+    own = {MARK, lease.GUARD, lease.SOCKET, lease.LOCK, "AGENTS.md"}
+    return list(left.behind(ref.place, below, own))

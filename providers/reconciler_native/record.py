@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-from typing import Any
+from reconciler_shape import record as records
+from reconciler_shape.record import RUNTIME, SNAPSHOTS, Record, skills
 
 from . import schedule, target
 
-Record = dict[str, Any]
+NOISE = RUNTIME | SNAPSHOTS
+"""Nothing here holds a job to the model under which it was made."""
 
 ORDER = (
     "id", "name", "prompt", "skills", "skill", "model", "provider", "provider_snapshot", "model_snapshot", "base_url",
@@ -19,19 +18,8 @@ ORDER = (
 )  # fmt: skip
 """The fields of a record in the order in which Hermes 0.19 writes them; others follow as they stood."""
 
-MARKER = "x_reconciler"
-"""The field with our intent id: a create that was cut off is found by it (L11)."""
-
-_RUNTIME = frozenset(
-    {
-        "created_at", "next_run_at", "last_run_at", "last_status", "last_error", "last_delivery_error",
-        "last_delivery_unverified", "fire_claim", "run_claim", "latest_execution", "monitor_state", "failure_streak",
-        "pending_slot", "manual_run_at", "manual_run_prompt", "paused_at", "paused_reason", "state", "enabled",
-        "schedule_display", "skill", "repeat", "schedule", "skills", "provider_snapshot", "model_snapshot", MARKER,
-    }
-)  # fmt: skip
 # What the view says in words of its own, or what follows from another field.
-_NOT_RESIDUE = _RUNTIME | frozenset(
+_NOT_RESIDUE = NOISE | frozenset(
     {"id", "name", "prompt", "workdir", "model", "context_from", "deliver", "failure_deliver", "origin",
      "attach_to_session"}
 )  # fmt: skip
@@ -43,21 +31,6 @@ def ordered(record: Record) -> Record:
     return found | {key: value for key, value in record.items() if key not in found}
 
 
-def paused(record: Record) -> bool:
-    """Whether somebody paused the job; a one-shot that is over is not paused."""
-    state = record.get("state")
-    return state == "paused" or (record.get("enabled", True) is False and state not in ("completed", "error"))
-
-
-def skills(record: Record) -> list[str]:
-    """`skills`, or the older `skill`: in order, each once."""
-    raw = record.get("skills")
-    if raw is None:
-        raw = [record.get("skill")]
-    items = raw if isinstance(raw, list) else [raw]
-    return list(dict.fromkeys(text for item in items if (text := str(item or "").strip())))
-
-
 def label(record: Record) -> str:
     """The name that Hermes gives a job whose author gave none."""
     named = skills(record)
@@ -67,35 +40,24 @@ def label(record: Record) -> str:
 
 def intent(record: Record) -> Record:
     """The record without what a scheduler writes; two equal ones mean the same."""
-    kept = {key: value for key, value in record.items() if key not in _RUNTIME and value is not None}
-    when, repeat = record.get("schedule"), record.get("repeat")
-    kept["schedule"] = {k: v for k, v in when.items() if k != "display"} if isinstance(when, dict) else when
-    kept["repeat"] = repeat.get("times") if isinstance(repeat, dict) else repeat
-    kept["skills"] = skills(record)
-    kept["paused"] = paused(record)
-    return kept
-
-
-def digest(value: Any, key: bytes) -> str:
-    """A keyed digest of a JSON value: without the key a short secret could be guessed from it."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:32]
+    return records.intent(record, NOISE)
 
 
 def fingerprint(record: Record, key: bytes) -> str:
     """Changes iff somebody changed the job; a run of it does not count."""
-    return digest(intent(record), key)
+    return records.fingerprint(record, key, NOISE)
 
 
-def view(record: Record) -> Record:
-    """The job as the orchestrator's door shows it (ontology `Job`); what has no field there is `residue`."""
+def view(record: Record, zone: str) -> Record:
+    """The job as the orchestrator's door shows it (ontology `Job`); what has no field there is `residue`. `zone` is
+    the home's, for a cron line that has none of its own."""
     residue = {key: value for key, value in record.items() if key not in _NOT_RESIDUE and value not in (None, False)}
     if record.get("name") and record["name"] != label(record):
         residue["name"] = record["name"]
     context = record.get("context_from")
     return {
         "id": record.get("id"),
-        "schedule": schedule.view(record.get("schedule")),
+        "schedule": schedule.view(record.get("schedule"), zone),
         "prompt": record.get("prompt"),
         "workdir": record.get("workdir"),
         "model": record.get("model"),

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
+
+from reconciler_shape import schedule as words
 
 from . import cron
 from .errors import Refused
@@ -24,14 +26,8 @@ LONGEST = 60 * 24 * 366 * cron.YEARS
 
 
 def instant(text: Any, zone: str = "UTC") -> datetime | None:
-    """A moment in UTC; one without an offset is in `zone`. None if it is no time."""
-    try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=ZoneInfo(zone or "UTC"))
-        return moment.astimezone(UTC)
-    except (TypeError, ValueError, OverflowError, ZoneInfoNotFoundError):
-        return None
+    """A moment in UTC; one without an offset is in `zone`, else in UTC. None if it is no time."""
+    return words.instant(text, zone or "UTC")
 
 
 def zulu(value: Any) -> str | None:
@@ -131,17 +127,26 @@ def _interval(minutes: int) -> dict[str, Any]:
 
 
 def _cron(expr: Any, tz: Any) -> dict[str, Any]:
-    from reconciler_specs import values  # slow to load, and most verbs need no cron line
+    line = " ".join(expr.split()) if isinstance(expr, str) else ""
+    zone = "" if tz in (None, "") else tz
+    if not cron.is_usual(line) or not (zone == "" or (isinstance(zone, str) and cron.is_zone(zone))):
+        line, zone = _judged(expr, zone)
+    return {"kind": "cron", "expr": line, **({"tz": zone} if zone else {}), "display": line}
+
+
+def _judged(expr: Any, tz: Any) -> tuple[str, str]:
+    """An unusual line and its zone. Raises Refused with what is wrong with them."""
+    from reconciler_specs import values  # slow to load, and seldom needed
 
     try:
         line = values.cron(expr)
-        zone = values.zone(tz) if tz not in (None, "") else ""
+        zone = values.zone(tz) if tz != "" else ""
         cron.line(line)
     except values.Refusal as refusal:
         raise Refused(f"schedule: {refusal.message}" + (f" ({refusal.hint})" if refusal.hint else "")) from refusal
     except ValueError as error:
         raise Refused(f"schedule: {error}") from error
-    return {"kind": "cron", "expr": line, **({"tz": zone} if zone else {}), "display": line}
+    return line, zone
 
 
 def next_run(schedule: Any, now: datetime, zone: str) -> datetime | None:
@@ -165,8 +170,9 @@ def next_run(schedule: Any, now: datetime, zone: str) -> datetime | None:
     return None
 
 
-def view(schedule: Any) -> Any:
-    """A record's schedule as the orchestrator's: typed, moments in UTC, `tz` filled in."""
+def view(schedule: Any, zone: str = "") -> Any:
+    """A record's schedule as the orchestrator's: typed, moments in UTC, `tz` filled in with the zone that it runs in
+    (`zone` is the home's, "" if it has none)."""
     if not isinstance(schedule, dict):
         return schedule
     match schedule.get("kind"):
@@ -175,13 +181,13 @@ def view(schedule: Any) -> Any:
         case "interval":
             return {"kind": "interval", "minutes": schedule.get("minutes")}
         case "cron":
-            return {"kind": "cron", "expr": schedule.get("expr"), "tz": schedule.get("tz") or "UTC"}
+            return {"kind": "cron", "expr": schedule.get("expr"), "tz": schedule.get("tz") or zone or "UTC"}
     return dict(schedule)
 
 
-def describe(schedule: Mapping[str, Any]) -> str:
+def describe(schedule: Mapping[str, Any], zone: str) -> str:
     """For a verb's `ran`, as the orchestrator says it."""
-    shown = view(schedule)
+    shown = view(schedule, zone)
     if shown["kind"] == "once":
         return f"once at {shown['run_at']}"
     if shown["kind"] == "interval":

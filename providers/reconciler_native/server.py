@@ -73,6 +73,8 @@ class Server:
         try:
             while not self._stopping:
                 for key, _ in self._selector.select(self._patience()):
+                    if self._stopping:
+                        break  # each of many lines may wait for the write lock
                     if key.fileobj is self._listener:
                         self._accept()
                     elif isinstance(key.fileobj, socket.socket):

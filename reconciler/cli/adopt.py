@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -134,7 +135,7 @@ def _adopt_path(
         _remarks(made)
         return 0
     _not_twice(setup, found, state)
-    _write(setup, home_id, made)
+    write_home(setup, home_id, made.block)
     space = workspace(setup, state)
     taken = adopt_home(space, home_id, [home_id], made.ids)
     out(f"Adopted {safe(found.ref.path)} ({found.ref.harness}) as {home_id} in {setup}.")
@@ -185,7 +186,7 @@ def _free_name(setup: Path, path: str) -> str:
     return f"main-{number}"
 
 
-def _write(setup: Path, home_id: str, made: Draft) -> None:
+def write_home(setup: Path, home_id: str, block: Mapping[str, Any]) -> None:
     """Adds the block to the setup, or starts one with it."""
     from reconciler_specs.edit import SetupEditor
     from reconciler_specs.render import render_home
@@ -194,7 +195,7 @@ def _write(setup: Path, home_id: str, made: Draft) -> None:
         from ..errors import UsageError
 
         head = "# What this setup declares is kept as it says; what it does not name is never touched.\n"
-        text = f"{head}version: 1\nname: {_owner()}\n\nhomes:\n{render_home(home_id, made.block)}"
+        text = f"{head}version: 1\nname: {_owner()}\n\nhomes:\n{render_home(home_id, block)}"
         try:
             with setup.open("x", encoding="utf-8") as handle:
                 handle.write(text)
@@ -202,7 +203,7 @@ def _write(setup: Path, home_id: str, made: Draft) -> None:
             raise UsageError(f"{setup}: cannot be written ({error.strerror})") from error
         return
     editor = SetupEditor(setup)
-    editor.add_home(home_id, made.block)
+    editor.add_home(home_id, block)
     editor.write()
 
 

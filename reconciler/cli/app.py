@@ -6,23 +6,44 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
 from reconciler_specs.errors import ReconcilerError
 
-from . import adopt, apply, capture, doctor, plan, setup, show, state
-
+# The modules of this package that bring the commands, in the order of --help.
+COMMANDS = {
+    "init": "setup",
+    "validate": "setup",
+    "explain": "setup",
+    "adopt": "adopt",
+    "copy": "copy",
+    "plan": "plan",
+    "apply": "apply",
+    "provision": "apply",
+    "capture": "capture",
+    "release": "capture",
+    "status": "show",
+    "show": "show",
+    "doctor": "doctor",
+    "state": "state",
+}
+WRITING = frozenset({"adopt", "apply", "provision", "capture", "release"})
 app = typer.Typer(
     name="reconciler",
-    help="Plan and apply what setup.yaml declares to the homes of AI agents.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (setup, adopt, plan, apply, capture, show, doctor, state):
-    module.register(app)
+_added: set[str] = set()
+_modules: set[str] = set()
+
+
+@app.callback()
+def _program() -> None:
+    """Plan and apply what setup.yaml declares to the homes of AI agents."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -34,7 +55,7 @@ def run(argv: Sequence[str]) -> int:
         print("There is no dry run: that is `reconciler plan`, which only reads.", file=sys.stderr)
         return 1
     try:
-        _extend(next((a for a in argv if not a.startswith("-")), ""))
+        add_commands(next((a for a in argv if not a.startswith("-")), ""))
         result = app(list(argv), standalone_mode=False)
         sys.stdout.flush()
     except typer.Exit as stop:
@@ -48,11 +69,11 @@ def run(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:
-        return _silenced(0)
+        return _silenced(0, argv)
     except OSError as error:
         # What commands read and write has its own words; left is our own output (a full disk behind it).
         print(f"The output cannot be written ({error.strerror or error}).", file=sys.stderr)
-        return _silenced(1)
+        return _silenced(1, argv)
     except Exception as error:
         code = _usage(error)
         if code is None and os.environ.get("RECONCILER_DEBUG"):
@@ -65,10 +86,16 @@ def run(argv: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _silenced(code: int) -> int:
-    """The reader (head, less) went away, or the disk is full: keep Python from complaining again at exit."""
+def _silenced(code: int, argv: Sequence[str]) -> int:
+    """The reader (head, less) went away, or the disk is full: keep Python from complaining again at exit.
+
+    A command that writes may have been cut off by it: that is no success, and not “nothing was done” either.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    if not WRITING & set(argv[:1]):
+        return code
+    print("The output ended before the run did. What was begun is in the journal; the next run looks.", file=sys.stderr)
+    return 6
 
 
 def _interrupted() -> int:
@@ -76,17 +103,34 @@ def _interrupted() -> int:
     return 6
 
 
-def _extend(command: str) -> None:
-    """Adds a command that a provider brings (entry point group `reconciler.commands`), if one is asked for.
+def add_commands(command: str = "") -> None:
+    """Puts one command into `app` (with the others of its module), so that it starts no slower for the rest.
 
-    Only then: the program starts no slower for providers that are not used.
+    What is not ours may be a provider's (entry point group `reconciler.commands`). Without a command, or for a word
+    that is none, all of ours are put in.
     """
-    known = {c.name for c in app.registered_commands} | {g.name for g in app.registered_groups}
-    if command and command not in known:
+    if command in _added:
+        return
+    _added.add(command)
+    if command in COMMANDS:
+        _add(COMMANDS[command])
+        return
+    if command:
         from importlib.metadata import entry_points
 
-        for entry in entry_points(group="reconciler.commands", name=command):
+        found = list(entry_points(group="reconciler.commands", name=command))
+        for entry in found:
             entry.load()(app)
+        if found:
+            return
+    for module in dict.fromkeys(COMMANDS.values()):
+        _add(module)
+
+
+def _add(module: str) -> None:
+    if module not in _modules:
+        _modules.add(module)
+        import_module(f"{__package__}.{module}").register(app)
 
 
 def _tell(error: ReconcilerError) -> None:

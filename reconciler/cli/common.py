@@ -146,6 +146,20 @@ def check_selected(plan: Plan, targets: Sequence[str]) -> None:
             raise UsageError(f"{target} selects nothing", hint=hint)
 
 
+def check_harness(option: str, name: str) -> None:
+    """Raises UsageError, with “did you mean”, for a harness that no installed provider is for."""
+    from difflib import get_close_matches
+    from importlib.metadata import entry_points
+
+    from ..errors import UsageError
+
+    installed = sorted(entry.name for entry in entry_points(group="reconciler.providers"))
+    if name not in installed:
+        close = get_close_matches(name, installed, 1)
+        hint = f"did you mean {close[0]}?" if close else f"installed: {', '.join(installed)}"
+        raise UsageError(f"{option} {name}: no provider for it is installed", hint=hint)
+
+
 def check_guards(names: list[str]) -> frozenset[str]:
     """Guard names as given with --allow. Raises UsageError for one that is not."""
     from difflib import get_close_matches

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import File, Json
+from .common import File, Json, check_harness
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +18,9 @@ def register(app: typer.Typer) -> None:
 
 def init(
     source: Annotated[Path | None, typer.Option("--from", help="Convert the older package form (setup.json).")] = None,
+    harness: Annotated[
+        str | None, typer.Option("--harness", help="The harness that the home is for; its path is then ./home.")
+    ] = None,
     out: Annotated[Path, typer.Option("--file", "-f", help="The file to write.")] = Path("setup.yaml"),
 ) -> int:
     """Write a commented setup.yaml to start from."""
@@ -28,7 +31,11 @@ def init(
     if source is None:
         from reconciler_specs.render import starter
 
-        text = starter()
+        if harness is not None:
+            check_harness("--harness", harness)
+        text = starter() if harness is None else starter(harness=harness, path="./home")
+    elif harness is not None:
+        raise UsageError("--harness and --from: the older form says itself which harness it is for")
     else:
         from reconciler_specs.upgrade import upgrade
 

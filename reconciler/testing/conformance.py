@@ -14,6 +14,7 @@ from ..action import Row
 from ..adopt import adopt_home
 from ..cli.render.json import plan_json
 from ..consent import Consent
+from ..observe import Unknown
 from ..plan import Options
 from ..provider import Code, Step
 from .faulty import Crash, Fault
@@ -183,6 +184,29 @@ def an_unreadable_store_is_never_absent(world: World) -> None:
     assert world.tree() == before
 
 
+def what_cannot_be_looked_at_is_not_gone(world: World) -> None:
+    """L10: whichever look at the home fails, nothing that is in it is read as absent."""
+    text = world.text(job() + job("digest"), extra="      coder: {}\n")
+    world.apply(text)
+    world.home.add_job("theirs", "Do it.")
+    sight, whole = world.look(text)
+    assert whole is not None and whole.exists
+    for look in sight.looks:
+        _, seen = world.look(text, look)
+        if seen is None:
+            continue  # the home as a whole: refused with the reason
+        assert seen.exists, look
+        for key, things in whole.things.items():
+            now = seen.things.get(key, {})
+            if isinstance(things, Unknown) or isinstance(now, Unknown):
+                continue
+            assert things.keys() <= now.keys(), (look, key)
+            for name, thing in things.items():
+                assert thing.fields.keys() <= now[name].fields.keys(), (look, key, name)
+                held, still = (t.about.get("holds", []) for t in (thing, now[name]))
+                assert not held or still, (look, key, name)
+
+
 def a_crash_is_settled_by_looking(world: World) -> None:
     """L11: before and after the write; one thing per address."""
     for fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
@@ -277,6 +301,7 @@ CHECKS: tuple[Callable[[World], None], ...] = (
     adopt_writes_no_byte_and_the_next_plan_is_quiet,
     first_contact_is_plan_only,
     an_unreadable_store_is_never_absent,
+    what_cannot_be_looked_at_is_not_gone,
     a_crash_is_settled_by_looking,
     a_lost_answer_makes_no_twin,
     a_door_that_lies_is_found_out,

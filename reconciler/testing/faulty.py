@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any
 
 from ..action import Action
 from ..errors import DoorLost
+from ..place import Place, Stat
 from ..provider import Answer, Code, Door, HomeRef, Provider, Step
 
 
@@ -75,3 +77,31 @@ class _FaultyDoor:
         if self.fault is Fault.LOST_AFTER:
             raise DoorLost("the door closed before it answered")
         return [replace(a, code=Code.HARMED, words="a neighbour changed") for a in answers]
+
+
+class BlindPlace:
+    """`inner`, but one look (a verb and a path) fails as on a failing disk. `looks` are those that were taken."""
+
+    def __init__(self, inner: Place, blind: tuple[str, str] | None = None) -> None:
+        self._inner, self._blind = inner, blind
+        self.looks: dict[tuple[str, str], None] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def read(self, path: str, limit: int) -> bytes:
+        self._look("read", path)
+        return self._inner.read(path, limit)
+
+    def stat(self, path: str) -> Stat | None:
+        self._look("stat", path)
+        return self._inner.stat(path)
+
+    def list(self, path: str) -> list[str]:
+        self._look("list", path)
+        return self._inner.list(path)
+
+    def _look(self, verb: str, path: str) -> None:
+        self.looks[verb, path] = None
+        if (verb, path) == self._blind:
+            raise OSError(errno.EIO, "Input/output error", path)

@@ -15,11 +15,13 @@ from reconciler_state.local import LocalStore
 from ..action import Action
 from ..apply import apply
 from ..consent import Consent
+from ..errors import ProviderError
 from ..event import Event
+from ..observe import Observation, Wanted
 from ..plan import Options, Plan
 from ..provider import Provider
 from ..workspace import Workspace
-from .faulty import Fault, FaultyProvider
+from .faulty import BlindPlace, Fault, FaultyProvider
 
 CANARY = "sk-canary-" + "0123456789abcdef" * 2
 
@@ -105,6 +107,16 @@ class World:
         assert set(done.values()) <= {"applied"}, done
         rows = self.rows(text)
         assert not rows, {k: (str(a.row), [(c.field, str(c.row)) for c in a.changes]) for k, a in rows.items()}
+
+    def look(self, text: str, blind: tuple[str, str] | None = None) -> tuple[BlindPlace, Observation | None]:
+        """One read of the home with one look of it failing; None where the home as a whole was then refused."""
+        space = self.space(text)
+        ref = space.ref("main")
+        place = BlindPlace(ref.place, blind)
+        try:
+            return place, space.observe(replace(ref, place=place), Wanted(frozenset(space.desired("main"))))
+        except ProviderError:
+            return place, None
 
     def tree(self) -> dict[str, str]:
         """Digest per file of the home, without what the harness touches by itself."""

@@ -11,17 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-class ReconcilerError(Exception):
-    """Something a person has to know: what happened, and the next command.
-
-    `str(error)` is the whole message, safe to print: it never holds a secret value (law L5).
-    `hint` is the next step, or None where the message already names it.
-    """
-
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
+from .error import ReconcilerError as ReconcilerError
 
 
 @dataclass(frozen=True, slots=True, order=True)

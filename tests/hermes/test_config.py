@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from hermes.lab import Lab, create, delete, resource, tree, update
 from reconciler.action import CLEAR, Action
 from reconciler.observe import ABSENT, Observed
 from reconciler.provider import Code
-from reconciler_hermes import settings
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -273,12 +271,3 @@ def test_nothing_else_in_the_home_changes(lab: Lab, tmp_path: Path) -> None:
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {"config.yaml"}
     assert tree(decoy) == theirs
-
-
-def test_settings_paths() -> None:
-    for key in ("a", "a.b", 'providers."my.host".base_url', '"a\\"b".c', "mcp servers.x"):
-        assert settings.join(settings.split(key)) == key
-    assert json.dumps(settings.split('a."b.c"')) == '["a", "b.c"]'
-    for key in ("", ".a", "a.", 'a."b', "a..b"):
-        with pytest.raises(settings.BadKey):
-            settings.split(key)

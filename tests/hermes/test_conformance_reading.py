@@ -14,7 +14,8 @@ import pytest
 from hermes.lab import KEY, Lab, tree
 from reconciler.observe import Store, Unknown, Wanted
 from reconciler.place import LocalPlace
-from reconciler_hermes import configfile, dotenv, home, jobs
+from reconciler_hermes import dotenv, home, jobs
+from reconciler_shape import configfile
 from reconciler_specs.address import Kind
 
 pytestmark = pytest.mark.hermes

@@ -17,12 +17,13 @@ from pathlib import Path
 import pytest
 
 from hermes.lab import Lab, create, resource, step, tree, update
+from reconciler.action import Action, Row
 from reconciler.errors import DoorLost, ProviderError
 from reconciler.place_exec import ExecPlace
 from reconciler.provider import Code, HomeRef
 from reconciler_hermes import door as doors
 from reconciler_hermes import interpreter
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
 pytestmark = pytest.mark.hermes
@@ -178,6 +179,20 @@ def test_without_a_lock_it_takes_one(lab: Lab) -> None:
     with pytest.raises(ProviderError, match="locked by another writer"):
         lab.create("a", JOB)
     assert 9 < time.monotonic() - start < 20
+    os.close(fd)
+
+
+def test_a_home_that_is_only_being_made_is_locked_once_it_is_there(lab: Lab, tmp_path: Path) -> None:
+    """L13, at another place: nobody could hand a lock over, and when the worker greets there is nothing to lock."""
+    new = Lab(tmp_path / "new")
+    made = Action(Row.PROVISION, Address("main"), origin="created")
+    with new.provider.open(new.ref, None) as door:
+        door.perform(step(new.ref, [made]))
+        door.perform(step(new.ref, [create("default/jobs/a", JOB)]))
+        fd = os.open(new.root, os.O_RDONLY | os.O_DIRECTORY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(fd)
 
 

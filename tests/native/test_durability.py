@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -69,6 +70,17 @@ verbs: st.SearchStrategy[tuple[str, dict[str, Any]]] = st.one_of(
         st.builds(dict, default=st.none() | st.builds(dict, provider=st.just("p"), model=st.sampled_from(["m", "n"]))),
     ),
     st.tuples(
+        st.just("kits.apply"),
+        st.fixed_dictionaries(
+            {"name": ids, "title": words},
+            optional={
+                "types": st.lists(st.builds(dict, id=words), max_size=2),
+                "source": st.sampled_from(["kit:x", "x"]),
+            },
+        ),
+    ),
+    st.tuples(st.just("kits.remove"), st.builds(dict, name=ids)),
+    st.tuples(
         st.just("channels.set"),
         st.builds(dict, platform=st.just("slack"), extra=st.dictionaries(st.just("port"), st.integers())),
     ),
@@ -126,14 +138,69 @@ def writer(root: Path, name: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(argv, env=env(), stdout=subprocess.PIPE, text=True)
 
 
-def test_eight_cold_writers_lose_nothing(home: Path) -> None:
-    writers = [writer(home, f"w{n}", 50) for n in range(8)]
-    for each in writers:
-        said, _ = each.communicate(timeout=240)
-        assert each.returncode == 0
-        assert len(said.split()) == 50
+_MIXED = """
+import sys
+from pathlib import Path
+from reconciler.errors import DoorLost
+from reconciler_native import wire
+from reconciler_native.errors import HomeHeld
+from reconciler_native.home import Home
+from reconciler_native.operator import apply_operator
+root, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+def cold(op, args):
+    answer = apply_operator(Home(root, wait=60), op, args)
+    return None if answer.get("held") else answer
+def live(op, args):
+    try:
+        return wire.call(root, {"op": op, "args": args})
+    except (HomeHeld, DoorLost):
+        return None  # it is being stopped: what was asked for may be done, or not
+for n in range(count):
+    args = {"id": f"{name}-{n}", "prompt": "x", "schedule": "1h"}
+    while True:
+        door, answer = "cold", cold("jobs.create", args)
+        if answer is None:
+            door, answer = "live", live("jobs.create", args)
+        if answer is not None and (answer["ok"] or "already exists" in answer["error"]):
+            break
+        assert answer is None, answer
+    print(door, flush=True)
+"""
+
+
+def test_eight_writers_by_both_doors_lose_nothing(home: Path) -> None:
+    """Each tries the cold door, and the live one where it is refused: a daemon comes and goes meanwhile."""
+    argv = [sys.executable, "-c", _MIXED, str(home)]
+    names = [f"w{n}" for n in range(8)]
+    writers = [subprocess.Popen([*argv, name, "100"], env=env(), stdout=subprocess.PIPE, text=True) for name in names]
+    doors: list[str] = []
+    more = threading.Condition()
+
+    def listen(each: subprocess.Popen[str]) -> None:
+        assert each.stdout is not None
+        for line in each.stdout:
+            with more:
+                doors.append(line.strip())
+                more.notify_all()
+
+    ears = [threading.Thread(target=listen, args=(each,)) for each in writers]
+    for ear in ears:
+        ear.start()
+    with more:
+        assert more.wait_for(lambda: len(doors) >= 100, timeout=200)
+    with serving(home) as daemon:
+        with more:
+            assert more.wait_for(lambda: len(doors) >= 600, timeout=200)
+        daemon.terminate()
+        assert daemon.wait(30) == 0
+    for ear, each in zip(ears, writers, strict=True):
+        ear.join()
+        assert each.wait() == 0
+        assert each.stdout is not None
+        each.stdout.close()
+    assert len(doors) == 800 and set(doors) == {"cold", "live"}
     ids = [job["id"] for job in do(home, "jobs.list")["jobs"]]
-    assert sorted(ids) == sorted(f"w{w}-{n}" for w in range(8) for n in range(50))
+    assert sorted(ids) == sorted(f"{name}-{n}" for name in names for n in range(100))
 
 
 def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(home: Path) -> None:
@@ -215,12 +282,15 @@ class FullDisk(Disk):
         ("settings.set", {"path": "a.b", "value": 1}),
         ("files.set", {"path": "SOUL.md", "text": "new"}),
         ("profiles.create", {"name": "coder"}),
+        ("kits.apply", {"name": "new", "title": "New"}),
+        ("kits.apply", {"name": "old", "title": "New"}),
         ("access.allow", {"platform": "slack", "user_id": "1"}),
     ],
 )
 def test_a_full_disk_leaves_the_old_file_and_says_so(home: Path, op: str, args: dict[str, Any]) -> None:
     do(home, "jobs.create", id="old", prompt="x", schedule="1h")
     do(home, "files.set", path="SOUL.md", text="old")
+    do(home, "kits.apply", name="old", title="Old")
     failed = 0
     for at in range(1, 30):
         before = tree(home)

@@ -92,6 +92,28 @@ def test_hermes_sees_and_edits_our_jobs(home: Path) -> None:
     assert isinstance(hermes(home, "list"), list)
 
 
+def command(home: Path, *words: str) -> str:
+    """What `hermes cron …` prints."""
+    env = {"HOME": str(home.parent), "HERMES_HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    argv = [str(python_of("0.19.0").with_name("hermes")), "cron", *words]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_person_works_on_it_with_hermes_own_commands(home: Path) -> None:
+    do(home, "jobs.create", id="brief-1", prompt="Write the brief.", schedule="0 8 * * 1-5", name="brief")
+    do(home, "jobs.create", id="look", prompt="Look.", schedule="every 2h", enabled=False)
+    listed = command(home, "list", "--all")
+    for words in ("brief-1 [active]", "brief", "0 8 * * 1-5", "look [paused]", "every 120m"):
+        assert words in listed
+    command(home, "edit", "brief-1", "--prompt", "Edited by hand.", "--schedule", "30 7 * * *")
+    job = do(home, "jobs.get", id="brief-1")["job"]
+    assert (job["prompt"], job["schedule"]["expr"]) == ("Edited by hand.", "30 7 * * *")
+    assert do(home, "jobs.update", id="brief-1", name="Brief")["job"]["residue"]["name"] == "Brief"
+    assert "Brief" in command(home, "list")
+
+
 def test_hermes_knows_our_profiles(home: Path) -> None:
     do(home, "profiles.create", name="coder", description="Codes.")
     do(home, "profiles.create", name="gone")

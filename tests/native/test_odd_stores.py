@@ -18,6 +18,7 @@ from reconciler_native import record
 from reconciler_native.home import Home, init
 from reconciler_native.operator import apply_operator
 from reconciler_native.provider import NativeProvider
+from reconciler_shape.record import MARKER
 
 odd: st.SearchStrategy[Any] = st.sampled_from(
     [
@@ -29,7 +30,7 @@ odd: st.SearchStrategy[Any] = st.sampled_from(
         {"platform": "slack"}, "slack:C1", "all", "slack,matrix", "2026-13-01", "2031-02-03T04:05:06",
     ]
 )  # fmt: skip
-fields = st.sampled_from([*record.ORDER[1:], "failure_deliver", "host", "monitor_url", record.MARKER, "unknown"])
+fields = st.sampled_from([*record.ORDER[1:], "failure_deliver", "host", "monitor_url", MARKER, "unknown"])
 records = st.lists(st.dictionaries(fields, odd, max_size=6), max_size=3)
 config = st.dictionaries(
     st.sampled_from(["model", "fallback_providers", "auxiliary", "platforms", "gateway", "timezone", "provider", "x"]),

@@ -15,13 +15,15 @@ from native.lab import do, serving, tree
 from reconciler.action import Row
 from reconciler.adopt import draft, survey
 from reconciler.plan import Options
-from reconciler.provider import Code, Step
+from reconciler.provider import Code, Provider, Step
 from reconciler.testing.conformance import CHECKS
 from reconciler.testing.kit import Kit, World, job, outcomes
 from reconciler.testing.kit import world as make_world
+from reconciler_hermes.provider import HermesProvider
 from reconciler_native import lease, wire
 from reconciler_native.home import init
 from reconciler_native.provider import NativeProvider
+from reconciler_orchestrator.provider import OrchestratorProvider
 from reconciler_specs.address import Kind
 
 TOKEN = "sk-" + "0123456789abcdef" * 2
@@ -365,3 +367,13 @@ def test_a_folder_that_is_something_else_is_no_home(world: World, tmp_path: Path
     (other / "README.md").write_text("x")
     plan = world.plan(world.text(job()).replace(str(world.home.path), str(other))).homes[0]
     assert "is not a native home" in plan.failed
+
+
+def test_a_native_home_is_taken_for_one_whatever_else_is_installed(world: World) -> None:
+    """It has Hermes's shape; its own lock file tells."""
+    installed: dict[str, Provider] = {
+        "hermes": HermesProvider(),
+        "native": NativeProvider(),
+        "orchestrator": OrchestratorProvider(),
+    }
+    assert survey(str(world.home.path), installed).ref.harness == "native"

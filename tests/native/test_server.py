@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -130,6 +131,20 @@ def test_it_stops_cleanly_within_five_seconds(home: Path, number: signal.Signals
         assert not (home / lease.LOCK).exists()
         assert not (home / lease.SOCKET).exists()
         assert not (home / lease.GUARD).exists()
+
+
+def test_it_stops_while_others_keep_it_waiting(home: Path) -> None:
+    """Lines that wait for somebody else's write lock do not hold up the end, however many there are."""
+    with serving(home) as daemon, contextlib.ExitStack() as stack:
+        stack.enter_context(Home(home).locked())
+        for _ in range(3):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX))
+            with wire.address(home) as where:
+                client.connect(where)
+            client.sendall(json.dumps(NEW).encode() + b"\n")
+        daemon.terminate()
+        assert daemon.wait(5) == 0
+        assert not (home / lease.LOCK).exists()
 
 
 @pytest.mark.parametrize("seen", [lease.GUARD, lease.LOCK, lease.SOCKET])

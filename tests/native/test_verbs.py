@@ -22,6 +22,7 @@ MORE = (
     "state.get", "jobs.list", "jobs.get", "profiles.list", "profiles.update", "profiles.restore", "channels.set",
     "channels.unset", "inference.set", "webhooks.set", "webhooks.delete", "routes.set", "access.allow", "access.revoke",
     "access.admin_add", "access.admin_remove", "settings.set", "settings.unset", "files.set", "files.delete",
+    "kits.apply", "kits.list", "kits.remove",
 )  # fmt: skip
 TOKEN = "sk-" + "0123456789abcdef" * 2
 
@@ -96,6 +97,15 @@ def test_a_job_as_the_orchestrator_answers_it(home: Path) -> None:
         "job": None,
         "deleted": True,
     }
+
+
+def test_a_cron_line_is_shown_in_the_zone_that_it_runs_in(home: Path) -> None:
+    job_id = make(home, schedule="0 8 * * *")
+    for zone, path in (("UTC", ""), ("Asia/Tokyo", "timezone")):
+        if path:
+            do(home, "settings.set", path=path, value=zone)
+        listed = do(home, "jobs.list")["jobs"]
+        assert job(home, job_id)["schedule"]["tz"] == listed[0]["schedule"]["tz"] == zone
 
 
 def test_an_id_is_a_file_name_and_is_not_drawn_twice(home: Path) -> None:
@@ -231,6 +241,14 @@ def test_profiles_live_in_folders_and_never_vanish(home: Path) -> None:
     do(home, "profiles.delete", name="coder")
     assert do(home, "profiles.list")["trash"] == ["coder-20261201080000-2", "coder-20261201080000"]
     assert "holds no" in refused(home, "profiles.restore", name="nobody")
+
+
+def test_a_workers_env_and_permission_are_kept(home: Path) -> None:
+    worker = {"harness": "pi", "env": {"A": "b"}, "permission": {"default": "allow", "timeout_seconds": 5}}
+    shown = do(home, "profiles.create", name="coder", worker=worker)["profile"]["worker"]
+    assert {key: shown[key] for key in worker} == worker
+    for bad in ({"permission": {"defualt": "allow"}}, {"permission": {"default": "ask"}}, {"env": ["A"]}):
+        refused(home, "profiles.update", name="coder", worker={"harness": "pi", **bad})
 
 
 def test_sessions_are_the_runtimes_and_there_are_none(home: Path) -> None:

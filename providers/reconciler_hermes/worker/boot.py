@@ -24,6 +24,7 @@ def serve(requests: Any, answers: Any) -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
+        _lock()
         module = importlib.import_module(f"{__package__}.{request['module']}")
         return {"ok": getattr(module, request["verb"])(request)}
     except Exception as error:  # noqa: BLE001 - the boundary: Hermes's code may raise anything
@@ -33,7 +34,8 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 def hello(request: dict[str, Any]) -> dict[str, Any]:
     """Which Hermes this is and what it can do; takes the home's lock where the caller could not hand it over."""
     if request.get("lock"):
-        _lock(request["root"])
+        _to_lock.append(request["root"])
+        _lock()
     config: Any = importlib.import_module("hermes_cli.config")
     # Reading its config, Hermes would make ten folders and a SOUL.md in the home; nobody declared them.
     if hasattr(config, "ensure_hermes_home"):
@@ -49,14 +51,20 @@ def hello(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lock(root: str) -> None:
-    if not Path(root).is_dir():
-        return  # a home that is about to be made
+_to_lock: list[str] = []
+
+
+def _lock() -> None:
+    """Takes the home's lock once there is a home: one that is about to be made is locked by the request after."""
+    if not _to_lock or not Path(_to_lock[0]).is_dir():
+        return
+    root = _to_lock[0]
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     deadline = time.monotonic() + _LOCK_WAIT
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _to_lock.clear()
             return  # held until this process ends: nothing closes the descriptor
         except OSError:
             if time.monotonic() >= deadline:
@@ -74,3 +82,4 @@ def main() -> None:
     sys.stdout = sys.stderr
     os.umask(0o077)
     serve(requests, answers)
+    os._exit(0)  # all that was answered is on the disk, and to take Hermes's modules apart costs 100 ms

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import record as records
-from . import yamledit
+from reconciler_shape import yamledit
+from reconciler_shape.plain import digest, to_json
 
 _TRIES = 3
 
@@ -35,7 +35,7 @@ def _attempt(path: Path, ops: list[dict[str, Any]], key: bytes) -> list[dict[str
     text = (before or b"").decode("utf-8")
     results = []
     for op in ops:
-        raw = records.to_json(yamledit.load(text) or {})
+        raw = to_json(yamledit.load(text) or {})
         if _seen(raw, op, key) != op["fingerprint"]:
             results.append(_result(op, "stale", "the value in config.yaml has changed since it was looked at"))
             continue
@@ -73,13 +73,13 @@ def _unfit(data: bytes | None, path: Path) -> str:
 def _seen(raw: dict[str, Any], op: dict[str, Any], key: bytes) -> str:
     """The fingerprint of what the operation stands for, made as the plan's side makes it."""
     if op.get("keys"):
-        return records.digest({name: raw[name] for name in op["keys"] if name in raw}, key)
+        return digest({name: raw[name] for name in op["keys"] if name in raw}, key)
     here: Any = raw
     for segment in op["path"]:
         if not isinstance(here, dict) or segment not in here:
             return ""
         here = here[segment]
-    return records.digest(here, key)
+    return digest(here, key)
 
 
 def _whole(raw: dict[str, Any], sets: list[Any]) -> list[Any]:

@@ -9,8 +9,8 @@ import secrets
 import stat
 from typing import Any
 
-from . import block as blocks
-from . import record as records
+from reconciler_shape import block as blocks
+from reconciler_shape.plain import digest
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMIT = 1 << 20
@@ -41,7 +41,7 @@ def _one(op: dict[str, Any], home: str, key: bytes, owner: str) -> tuple[str, st
         for part in above:
             folder = _step(folder, part, make=op["op"] != "delete")
         data, mode = _read(folder, name)
-        seen = "" if data is None else records.digest([records.digest(data.hex(), key), f"0{mode:03o}"], key)
+        seen = "" if data is None else digest([digest(data.hex(), key), f"0{mode:03o}"], key)
         if not op["fingerprint"] and data is not None and _is_hermes_own(op["path"], data):
             seen = ""
         if seen != op["fingerprint"]:

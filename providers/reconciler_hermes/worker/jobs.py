@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import record as records
+from reconciler_shape import record as records
 
 Op = dict[str, Any]
 Result = dict[str, Any]

@@ -17,7 +17,7 @@ from .plan import next_commands, tally
 
 def plan_json(plan: Plan) -> str:
     """The plan as `{"format": "reconciler.plan/1", …}`."""
-    return _dump(
+    return dump(
         {
             "format": "reconciler.plan/1",
             "setup": plan.owner,
@@ -32,7 +32,7 @@ def apply_json(plan: Plan, events: Sequence[Event], code: int) -> str:
     """What an apply did as `{"format": "reconciler.apply/1", …}`; `exit` is the process's exit code."""
     rows = [e.to_json() for e in events if e.what == "outcome"]
     ends = [e.to_json() for e in events if e.what == "home-end"]
-    return _dump(
+    return dump(
         {
             "format": "reconciler.apply/1",
             "setup": plan.owner,
@@ -113,13 +113,14 @@ def value(side: Seen) -> Any:
     return {"$unknown": side.reason} if isinstance(side, Unknown) else side
 
 
-def _dump(document: dict[str, Any]) -> str:
+def dump(document: dict[str, Any]) -> str:
+    """One document as text, in ASCII."""
     return json.dumps(document, ensure_ascii=True, indent=2)
 
 
 def reasons_json(reasons: Sequence[Reason]) -> str:
     """What is wrong with a setup as `{"format": "reconciler.validate/1", …}`; no reasons: it is in order."""
-    return _dump(
+    return dump(
         {
             "format": "reconciler.validate/1",
             "ok": not reasons,

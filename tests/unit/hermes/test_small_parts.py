@@ -12,8 +12,8 @@ from reconciler.errors import ProviderError
 from reconciler.place import LocalPlace, Place
 from reconciler.place_exec import ExecPlace
 from reconciler_hermes import dotenv, schedule
-from reconciler_hermes.hiding import Hider, is_hidden
-from reconciler_hermes.worker import block
+from reconciler_shape import block
+from reconciler_shape.hiding import Hider, is_hidden
 
 
 @pytest.mark.parametrize("path", ["SOUL.md", "scripts/a.sh", "hooks/x.js"])

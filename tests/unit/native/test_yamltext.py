@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler_native.errors import LoadFailed, Refused
-from reconciler_native.jsontext import same
 from reconciler_native.yamltext import YamlFile
+from reconciler_shape.plain import same
 
 CONFIG = """\
 # the top

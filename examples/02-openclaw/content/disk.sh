@@ -1,0 +1,3 @@
+#!/bin/sh
+# The whole job: what it prints is the answer.
+df -h / | tail -1

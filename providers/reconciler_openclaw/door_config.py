@@ -1,0 +1,205 @@
+"""Settings, inference and descriptions: all that a step changes in openclaw.json goes in one patch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from reconciler.action import Action
+from reconciler.errors import DoorLost
+from reconciler.provider import Answer, Code, Step
+from reconciler_specs.address import Address, Kind
+
+from . import cli, cli_files, home, rpc, steps
+from .door_line import Line
+from .door_look import Look
+
+TRASH = ".reconciler-trash"
+_SECONDS = 120.0  # for one patch: the gateway answers when it has taken it in
+_TRIES = 4
+_PATCH = ("config", "patch", "--stdin")
+_ANOTHER = "openclaw.json changed while it was written"
+
+
+def perform(line: Line, step: Step) -> Sequence[Answer]:
+    """One patch for the step. If OpenClaw refuses it, each row is tried by itself, so that only the wrong one fails."""
+    answers, rows = _sift(line.look(step.actions), step.actions)
+    if rows:
+        found = _patch(line, rows)
+        if found.code is Code.REFUSED and len(rows) > 1:
+            for action in rows:
+                answers[action.address] = _alone(line, action)
+        else:
+            answers |= {a.address: Answer(a.address, found.code, words=found.words) for a in rows}
+    return [answers[action.address] for action in step.actions]
+
+
+def _alone(line: Line, action: Action) -> Answer:
+    answers, rows = _sift(line.look([action]), [action])
+    if not rows:
+        return answers[action.address]
+    return _patch(line, rows)
+
+
+def describe(line: Line, action: Action) -> tuple[Code, str]:
+    """The fields of a profile that OpenClaw takes only in its config."""
+    if not action.changes:
+        return Code.OK, ""
+    answer = _alone(line, action)
+    return answer.code, answer.words
+
+
+def _sift(look: Look, actions: Sequence[Action]) -> tuple[dict[Address, Answer], list[Action]]:
+    """Answers for what is not tried, and the rest."""
+    answers: dict[Address, Answer] = {}
+    rows: list[Action] = []
+    config = look.config
+    for action in actions:
+        why = look.stale(action)
+        if why:
+            answers[action.address] = Answer(action.address, Code.STALE, words=why)
+            continue
+        try:
+            steps.edits(action, config)
+        except steps.Refused as error:
+            answers[action.address] = Answer(action.address, Code.REFUSED, words=str(error))
+            continue
+        rows.append(action)
+    return answers, rows
+
+
+def _patch(line: Line, rows: Sequence[Action]) -> Answer:
+    """One answer for all rows; its address is the first one's."""
+    send = _online if line.by_rpc else _offline
+    try:
+        code, words = send(line, rows)
+    except DoorLost as error:
+        code, words = Code.LOST, str(error)
+        # 7.1 closes every connection for its restart before it has answered: what comes next needs it back.
+        late = line.back() if send is _online else ""
+        words = f"{words}; {late}" if late else words
+    return Answer(rows[0].address, code, words=words)
+
+
+def _made(line: Line, rows: Sequence[Action]) -> tuple[steps.Patch, steps.Config] | None:
+    """The patch for the config as it is now; None if the rows no longer stand for that."""
+    look = line.look(rows)
+    if any(look.stale(action) for action in rows):
+        return None
+    config = look.config
+    return steps.patch(config, [edit for action in rows for edit in steps.edits(action, config)]), config
+
+
+def _online(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
+    """With the hash taken before we look: what comes in between is refused by the gateway itself, and looked at anew.
+
+    A running 9.6 tells the hash of what it has taken in, which for a second after somebody's edit is an older one.
+    """
+    for _ in range(_TRIES):
+        base = line.call("config.get").get("hash")
+        made = _made(line, rows)
+        if made is None:
+            break
+        patch, config = made
+        if not patch.body:
+            return Code.OK, ""
+        why = _unknown_model(line, rows, patch) or _keep(line, config)
+        if why:
+            return Code.REFUSED, why
+        params: dict[str, Any] = {"raw": json.dumps(patch.body), "baseHash": base}
+        if patch.replace:
+            params["replacePaths"] = list(patch.replace)
+        try:
+            return _taken(line, line.call("config.patch", params, _SECONDS))
+        except rpc.Refusal as refusal:
+            # Neither version has a code for another base: a hash that is not the one we named tells.
+            if line.call("config.get").get("hash") == base:
+                return Code.REFUSED, str(refusal)
+    return Code.STALE, _ANOTHER
+
+
+def _unknown_model(line: Line, rows: Sequence[Action], patch: steps.Patch) -> str:
+    """Why OpenClaw knows no such model, in its words, "" if it does: a gateway takes any name, its command line checks.
+
+    Of what else a dry run finds the gateway is the better judge: it has the environment that secrets come from.
+    """
+    if not any(action.address.kind is Kind.INFERENCE for action in rows):
+        return ""
+    done = cli.openclaw(line.ref, [*_PATCH, "--dry-run", "--json"], json.dumps(patch.body), line.lock_fd)
+    try:
+        found = json.loads(done.out)
+    except ValueError:
+        return ""
+    errors = found.get("errors") if isinstance(found, dict) else None
+    wrong = [e for e in errors if isinstance(e, dict) and e.get("kind") == "model"] if isinstance(errors, list) else []
+    return str(wrong[0].get("message")) if wrong else ""
+
+
+def _taken(line: Line, result: Any) -> tuple[Code, str]:
+    """Waits until what was written is what the gateway runs on."""
+    late = (line.restarted() if restarts(result) else "") or line.settle()
+    return (Code.LOST, late) if late else (Code.OK, "")
+
+
+def restarts(result: Any) -> bool:
+    """Whether the gateway restarts itself for what it has just written."""
+    for name in ("sentinel", "payload", "stats"):
+        result = result.get(name) if isinstance(result, dict) else None
+    return isinstance(result, dict) and result.get("requiresRestart") is True
+
+
+def _offline(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
+    """OpenClaw checks the whole before it writes. It has no base to compare with here; the copy that it makes of what
+    it replaces tells whether somebody else wrote in between."""
+    made = _made(line, rows)
+    if made is None:
+        return Code.STALE, _ANOTHER
+    patch, config = made
+    if not patch.body:
+        return Code.OK, ""
+    why = _keep(line, config)
+    if why:
+        return Code.REFUSED, why
+    before = config.authored.files.get(line.here.config)
+    done = cli.openclaw(line.ref, _PATCH, json.dumps(patch.body), line.lock_fd)
+    if done.code:
+        return Code.REFUSED, done.words
+    # A write that changes nothing makes no copy.
+    written = before is not None and _digest(line, line.here.config) != before
+    if written and _digest(line, f"{line.here.config}.bak") not in ("", before):
+        return Code.HARMED, f"{_ANOTHER}; what somebody else wrote is in {line.here.config}.bak"
+    return Code.OK, ""
+
+
+def _digest(line: Line, path: str) -> str:
+    data = home.text(line.here.place, path, home.CONFIG_LIMIT)
+    return hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else ""
+
+
+def _keep(line: Line, config: steps.Config) -> str:
+    """Copies a config with comments, which OpenClaw is about to drop; why that cannot be, "" if it is done."""
+    if not config.authored.comments:
+        return ""
+    digest = config.authored.files[line.here.config]
+    name = posixpath.join(TRASH, f"{home.CONFIG}.{digest[:12]}")
+    op = cli_files.write(line.here.root, name, "", folder=0o700, copy=line.here.config, mode=0o600)
+    (answer,) = cli_files.perform(line.ref, [op], line.lock_fd)
+    # `stale`: the same text has been kept before.
+    return f"no copy of {line.here.config} could be kept: {answer.get('words')}" if answer["code"] == "refused" else ""
+
+
+def provision(line: Line, step: Step) -> Sequence[Answer]:
+    """A new home: a config with the least that a gateway needs, its token drawn here and never shown."""
+    token = secrets.token_urlsafe(32)
+    config = {"gateway": {"mode": "local", "bind": "loopback", "auth": {"mode": "token", "token": token}}}
+    text = json.dumps(config, indent=2) + "\n"
+    op = cli_files.write(line.here.root, home.CONFIG, "", folder=0o700, text=text, mode=0o600)
+    (answer,) = cli_files.perform(line.ref, [op], line.lock_fd)
+    address = step.actions[0].address
+    code = Code(answer["code"])
+    words = "there is a config already" if code is Code.STALE else answer.get("words", "")
+    return [Answer(address, code, words=words)]

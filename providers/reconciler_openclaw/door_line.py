@@ -1,0 +1,157 @@
+"""The one line to a home for a whole run: its own gateway if one serves it, else a quiet one when it is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from reconciler.action import Action
+from reconciler.errors import ProviderError
+from reconciler.observe import Wanted
+from reconciler.provider import HomeRef
+
+from . import cli, gateway, home, quiet, reading, rpc
+from .door_look import Look
+from .view import look_up
+
+_APPLIED = 60.0  # seconds until a gateway has taken a written config in: 0.1-1.0 on an idle machine
+_RESTART = 240.0  # seconds for a restart by itself: 4.3 on an idle machine
+_LEAVING = 60.0  # seconds until it closes our connection for that
+_POLL = 0.2
+
+
+class Line:
+    """`hider` knows the home's secrets. `name` says what the calls go through, for events and reports."""
+
+    def __init__(self, ref: HomeRef, lock_fd: int | None, note: rpc.Note) -> None:
+        self.ref, self.lock_fd, self._note = ref, lock_fd, note
+        self.here = home.locate(ref.place, ref.path)
+        self.hider = reading.Reading(ref, Wanted(), cli.program(ref)).hidden
+        self._stack = contextlib.ExitStack()
+        self._connection: rpc.Connection | None = None
+        self._ours = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def name(self) -> str:
+        if self._ours:
+            return "openclaw quiet gateway"
+        return "openclaw gateway" if self._connection is not None else "openclaw command line"
+
+    @property
+    def by_rpc(self) -> bool:
+        """Whether the config is written through a gateway: where one runs, unless the setup says `mode`."""
+        mode = self.ref.options.get("mode", "auto")
+        return mode == "rpc" or (mode == "auto" and (self._connection is not None or self.attached()))
+
+    @property
+    def hello(self) -> rpc.Hello:
+        return self._open().hello
+
+    def look(self, actions: Iterable[Action]) -> Look:
+        """The home as it is now, for these rows."""
+        return Look(self.ref, actions)
+
+    def attached(self) -> bool:
+        """Whether the home's own gateway runs; then we are connected to it. Raises ProviderError if it keeps us out."""
+        if self._connection is None:
+            self._connection = gateway.attach(self.ref, self._note)
+            if self._connection is not None:
+                self._stack.callback(self._hang_up)
+        return self._connection is not None
+
+    def call(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = rpc.SECONDS) -> Any:
+        """A method's payload; what could not be sent is sent once more on a new connection.
+
+        Raises rpc.Refusal, DoorLost (sent, and no answer) and ProviderError (not sent).
+        """
+        try:
+            return self._open().call(method, params, seconds)
+        except rpc.NotSent:
+            if self._ours:
+                raise
+            self._hang_up()
+            return self._open().call(method, params, seconds)
+
+    def idle(self, seconds: float) -> None:
+        self._open().idle(seconds)
+
+    def settle(self) -> str:
+        """Waits until the gateway runs on the config as it is written; why it does not, in words, "" if it does.
+
+        7.1 has no such mark: it answers a write when it has taken it in.
+        """
+        until = time.monotonic() + _APPLIED
+        while True:
+            found = self.call("config.get")
+            written, applied = found.get("configRevisionHash"), found.get("appliedConfigHash")
+            if written is None or written == applied:
+                return ""
+            if time.monotonic() > until:
+                return f"the gateway has not taken the new config in within {_APPLIED:.0f} s"
+            self.idle(_POLL)
+
+    def restarted(self) -> str:
+        """Waits for a gateway that restarts itself for a new config; why it is not back, in words, "" if it is."""
+        before = self.hello.boot
+        self._note("the gateway restarts to take the new config in, and is waited for")
+        with contextlib.suppress(rpc.NotSent):
+            self.idle(_LEAVING)
+        return self.back(before)
+
+    def back(self, before: str = "") -> str:
+        """Waits until the home's own gateway takes calls again, as another boot than `before` where that is told; why
+        it does not, in words, "" if it does."""
+        until = time.monotonic() + _RESTART
+        while not self._ours:
+            self._hang_up()
+            try:
+                if self.attached() and (not before or self.hello.boot != before):
+                    return ""
+                why = "it has not restarted"
+            except ProviderError as error:
+                why = str(error)
+            if time.monotonic() > until:
+                return f"the gateway did not come back within {_RESTART:.0f} s: {why}"
+            time.sleep(_POLL)
+        return "our quiet gateway ended"
+
+    def _open(self) -> rpc.Connection:
+        if not self.attached():
+            if self.ref.options.get("quiet_gateway", True) is False:
+                raise ProviderError(f"{self.ref.path} is stopped, and the setup forbids a gateway of our own")
+            boots = self._boots()
+            if boots:
+                raise ProviderError(
+                    f"{self.ref.path} is stopped, and a gateway of our own would carry out {boots} (hooks.internal); "
+                    "start the home's own gateway first"
+                )
+            began = quiet.started(self.ref, self.lock_fd, self.hider, self._note)
+            self._connection = self._stack.enter_context(began)
+            self._ours = True
+        assert self._connection is not None
+        return self._connection
+
+    def _boots(self) -> str:
+        """The file that the hook `boot-md` has an agent carry out whenever a gateway starts, "" if there is none."""
+        config = self.look(()).config
+        hooks = look_up(config.authored.tree, ("hooks", "internal"))
+        entry = look_up(hooks, ("entries", "boot-md"))
+        if not isinstance(hooks, Mapping) or hooks.get("enabled") is False or not isinstance(entry, Mapping):
+            return ""
+        files = (posixpath.join(view.workspace, "BOOT.md") for view in config.views.values())
+        there = (file for file in files if self.here.place.stat(file) is not None)
+        return "" if entry.get("enabled") is False else next(there, "")
+
+    def _hang_up(self) -> None:
+        if self._connection is not None and not self._ours:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,98 @@
+"""What a home's rows mean beyond themselves: facts for the gate, and what a write of the config brings along."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reconciler.action import WRITING_FIELDS, Action, Fact, Hold, Row
+from reconciler.observe import Observation, Observed
+from reconciler_shape import review as shape
+from reconciler_specs.address import Kind
+from reconciler_specs.secrets import looks_secret, secret_key
+from reconciler_specs.shape import Json
+
+from . import files, profiles, settings
+
+_CONFIG = frozenset({Kind.PROFILE, Kind.INFERENCE, Kind.SETTING})
+_LIMIT = 30  # per minute and verb (9.6)
+_VERBS = {Row.CREATE: "creates", Row.MISSING: "creates", Row.UPDATE: "changes", Row.DELETE: "deletes"}
+
+
+def _in_clear(under: str, value: Json) -> bool:
+    if not isinstance(value, str) or not value or value.startswith("${"):
+        return False
+    return looks_secret(value) or secret_key(under)
+
+
+_RULES = shape.Rules(files.CODE, _in_clear, settings.SECURITY)
+
+
+def facts(action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
+    """What carrying out `action` would do to the world."""
+    address = action.address
+    found = set(shape.facts(action, desired, observation, _RULES))
+    if address.kind is Kind.PROFILE and action.row is Row.DELETE:
+        agent = str(observation.facts.get("default", ""))
+        if profiles.permanent(address.profile, agent):
+            found.add(Fact.PERMANENT)
+    restarts = address.kind is Kind.SETTING and action.row in _VERBS and observation.facts.get("gateway")
+    if restarts and any(address.key == part or address.key.startswith(f"{part}.") for part in settings.RESTART):
+        found.add(Fact.RESTARTS)
+    if address.kind is Kind.INFERENCE and action.row in _VERBS:
+        found |= _providers(action, desired, observation)
+    return frozenset(found)
+
+
+def _providers(action: Action, desired: Mapping[str, Json], observation: Observation) -> set[Fact]:
+    """A provider's address or key that changes."""
+    changed = {c.field for c in action.changes if action.row is not Row.UPDATE or c.row in WRITING_FIELDS}
+    if "providers" not in changed:
+        return set()
+    seen = observation.at(action.address.profile, Kind.INFERENCE, "")
+    known = seen.get("providers") if isinstance(seen, Observed) else {}
+    found: set[Fact] = set()
+    for name, entry in (desired.get("providers") or {}).items():
+        old = known.get(name, {}) if isinstance(known, Mapping) else {}
+        if entry.get("base_url") and entry["base_url"] != old.get("base_url"):
+            found.add(Fact.NEW_ADDRESS)
+        if entry.get("key") and entry["key"] != old.get("key"):
+            found.add(Fact.NEW_CREDENTIAL)
+    return found
+
+
+def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
+    """The rows with what OpenClaw does besides: it drops a config's comments, and takes so many writes a minute."""
+    rows = [_spared(action, observation) for action in actions]
+    first = next((i for i, row in enumerate(rows) if row.writes and row.address.kind in _CONFIG), None)
+    if first is not None and observation.facts.get("comments"):
+        rows[first] = _noted(
+            rows[first], "openclaw.json has comments: OpenClaw drops them when it writes (a copy is kept beside it)"
+        )
+    verbs = Counter(
+        _VERBS[row.row] for row in rows if row.writes and row.address.kind is Kind.JOB and row.row in _VERBS
+    )
+    slow = [
+        f"{count} {verb} take about {-(-count // _LIMIT)} minutes" for verb, count in verbs.items() if count > _LIMIT
+    ]
+    if slow and str(observation.version).startswith("2026.9"):
+        at = next(i for i, row in enumerate(rows) if row.writes and row.address.kind is Kind.JOB)
+        rows[at] = _noted(rows[at], f"OpenClaw takes {_LIMIT} job writes of a sort a minute: {', '.join(slow)}")
+    return rows
+
+
+def _spared(action: Action, observation: Observation) -> Action:
+    """A job that is OpenClaw's, a plugin's or an agent's is never touched, whatever a setup says of it."""
+    if action.address.kind is not Kind.JOB or not action.id:
+        return action
+    thing = observation.at(action.address.profile, Kind.JOB, action.id)
+    foreign = str(thing.about.get("foreign", "")) if isinstance(thing, Observed) else ""
+    if not foreign or action.row in (Row.UNMANAGED, Row.FORGET, Row.RELEASED):
+        return action
+    why = f"{thing.name if isinstance(thing, Observed) else action.id}: {foreign}; it is never touched"
+    return replace(action, row=Row.REFUSED, reason=why, hold=Hold(why))
+
+
+def _noted(action: Action, note: str) -> Action:
+    return replace(action, notes=(*action.notes, note))

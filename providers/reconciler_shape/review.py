@@ -1,0 +1,94 @@
+"""What carrying out a row would do to the world, for the gate: facts, never words in a name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, Row
+from reconciler.observe import Observation, Observed, Unknown
+from reconciler_specs.address import Kind
+from reconciler_specs.shape import Json
+
+from . import dotted, models, paths
+
+_DEFAULT = ("", "default")
+_QUIET = frozenset({"name", "paused", "metadata", "id", "follows"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a provider adds: the folders whose files are run, whether a value under a key is a secret in the clear, and
+    its own settings of the security class."""
+
+    code: frozenset[str]
+    in_clear: Callable[[str, Json], bool]
+    security: tuple[str, ...] = ()
+
+
+def facts(action: Action, desired: Mapping[str, Json], observation: Observation, rules: Rules) -> frozenset[Fact]:
+    """What `action` would do."""
+    address = action.address
+    seen = observation.at(address.profile, address.kind, action.id or address.key)
+    about = seen.about if isinstance(seen, Observed) and address.kind is Kind.JOB else {}
+    running = {Fact.RUNNING} if about.get("running") else set()
+    if action.row is Row.DELETE:
+        permanent = address.kind is Kind.PROFILE and address.profile in _DEFAULT
+        return frozenset(running | ({Fact.PERMANENT} if permanent else set()))
+    if action.row not in (Row.CREATE, Row.MISSING, Row.UPDATE):
+        return frozenset()
+    update = action.row is Row.UPDATE
+    changed = {c.field for c in action.changes if not update or c.row in WRITING_FIELDS}
+    changed = changed or (set() if update else set(desired))
+    observed = seen.fields if isinstance(seen, Observed) else {}
+    match address.kind:
+        case Kind.JOB:
+            return frozenset(running | _job(changed, {**observed, **desired}, action))
+        case Kind.INFERENCE:
+            return frozenset(_inference(changed, desired, observed))
+        case Kind.SETTING if changed:
+            return frozenset(_setting(address.key, desired.get("value"), rules))
+        case Kind.FILE if changed:
+            mode = str(desired.get("mode") or observed.get("mode") or "")
+            runs = paths.executable(mode) or address.key.split("/")[0] in rules.code
+            return frozenset({Fact.RUNS_CODE} if runs else ())
+    return frozenset()
+
+
+def _job(changed: set[str], effective: Mapping[str, Json | Unknown], action: Action) -> set[Fact]:
+    wakes = any(c.field == "paused" and c.writes and c.write in (False, CLEAR) for c in action.changes)
+    if changed <= _QUIET and not wakes:
+        return set()
+    found = set()
+    monitor = effective.get("monitor")
+    if effective.get("run") or effective.get("before") or (isinstance(monitor, dict) and "script" in monitor):
+        found.add(Fact.RUNS_CODE)
+    if isinstance(monitor, dict) and "url" in monitor:
+        found.add(Fact.NEW_ADDRESS)
+    if any(effective.get(name, "local") != "local" for name in ("deliver", "failure_deliver")):
+        found.add(Fact.REACHES_PEOPLE)
+    return found
+
+
+def _inference(changed: set[str], desired: Mapping[str, Json], observed: Mapping[str, Json | Unknown]) -> set[Fact]:
+    where, keys = models.addresses({name: desired[name] for name in changed & desired.keys()})
+    known_where, known_keys = models.addresses(observed)
+    found = {Fact.NEW_ADDRESS} if where - known_where else set()
+    return found | ({Fact.NEW_CREDENTIAL} if keys - known_keys else set())
+
+
+def _setting(key: str, value: Json, rules: Rules) -> set[Fact]:
+    found = {Fact.LOOSENS_SECURITY} if dotted.loosens(key, rules.security) else set()
+    if _in_clear(value, dotted.last(key), rules):
+        found.add(Fact.SECRET_IN_CLEAR)
+    if dotted.is_address(key):
+        found.add(Fact.NEW_ADDRESS)
+    return found
+
+
+def _in_clear(value: Json, under: str, rules: Rules) -> bool:
+    if isinstance(value, dict):
+        return any(_in_clear(item, str(key), rules) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_in_clear(item, under, rules) for item in value)
+    return rules.in_clear(under, value)
