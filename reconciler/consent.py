@@ -12,6 +12,7 @@ from .action import Action, Fact, FieldRow, Row, Tier
 from .gate import verbs
 
 # What `policy.unattended` may never cover (laws, “Gate and consent”).
+_REVIEW = "without a terminal a delete needs a plan that was reviewed: apply --plan FILE --reviewed"
 _NEVER_UNATTENDED = frozenset(
     {Fact.WIDENS_ACCESS, Fact.LOOSENS_SECURITY, Fact.NEW_CREDENTIAL, Fact.NEW_ADDRESS, Fact.SECRET_IN_CLEAR}
 )
@@ -61,9 +62,12 @@ class Consent:
             )
         if action.row is Row.DELETE:
             if not self.reviewed:
-                return Refusal("deletes need a review", f"reconciler apply {address} --reviewed")
+                if digest not in self.approved and not self.terminal:
+                    return Refusal(_REVIEW, "reconciler plan --out FILE")
+                seen = str(address) if self.terminal else "--plan FILE"
+                return Refusal("deletes need a review", f"reconciler apply {seen} --reviewed")
             if not (self.terminal or digest in self.approved):
-                return Refusal("without a terminal a delete needs an approved plan", "reconciler plan --out FILE")
+                return Refusal(_REVIEW, "reconciler plan --out FILE")
             return None
         if digest in self.approved:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.load import load_text
@@ -13,7 +14,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home
 from reconciler_specs.shape import Json
 
-from .adopt import Draft, Survey
+from .draft import Draft, Survey
 from .observe import Observation, Observed, Unknown
 from .provider import Behind, Canon, HomeRef, Portable, Provider
 from .redact import is_hidden
@@ -78,6 +79,7 @@ class _Work:
 
     home: str
     block: dict[str, Json]
+    folder: Path | str
     changes: dict[Address, list[str]] = field(default_factory=dict)
     refused: dict[Address, list[str]] = field(default_factory=dict)
 
@@ -119,16 +121,21 @@ class _Work:
                 self.profile(address).pop(address.kind.value, None)
 
     def load(self) -> Home:
-        return load_text(render_setup("copy", {self.home: self.block})).homes[self.home]
+        return load_text(render_setup("copy", {self.home: self.block}), base_dir=self.folder).homes[self.home]
 
 
 def copy(found: Survey, made: Draft, target: Target, behind: Sequence[Behind] | None) -> Copy:
     """The drafted home as a block for `target`. Raises SpecError if not even a part of it can be declared there."""
     block = {**made.block, "harness": target.ref.harness}
-    work = _Work(target.ref.id, block, refused={a: [_why(found, a, why)] for a, why in made.out.items()})
+    work = _Work(target.ref.id, block, made.folder, refused={a: [_why(found, a, why)] for a, why in made.out.items()})
     work.refused |= dict(_unreadable(found.observation, target.ref.id))
     for address, thing in _drafted(found, made, work):
         _unsaid(work, address, thing)
+    for address, names in made.loose.items():
+        if address not in work.refused:
+            left = {a.key for a in made.out if (a.profile, a.kind) == (address.profile, Kind.JOB)}
+            why = "refused" if left.issuperset(names) else "not in the home"
+            work.refuse(address, [f"its context comes from {', '.join(names)}, which is {why}"])
     resources, canons = _settle(work, target)
     _meaning(work, found, target, resources)
     waits = {address: canon.held for address, canon in canons.items() if canon.held}
@@ -187,17 +194,28 @@ def _unsaid(work: _Work, address: Address, thing: Observed) -> None:
             continue
         why = value.reason if isinstance(value, Unknown) else _IN_CLEAR if hidden else _NO_WORDS
         if address.kind is Kind.JOB and name == "deliver":
-            said["deliver"] = "local"  # there is nothing to keep in a home that is new
-            work.note(address, "deliver: where its answer went cannot be said in a setup; it stays in the home (local)")
-        elif (address.kind is Kind.FILE and name != "mode") or (name == "prompt" and "run" in said):
+            # There is nothing to keep in a home that is new, and its answer is not sent elsewhere in silence.
+            work.refuse(address, ["deliver: where its answer goes cannot be said in a setup; declare it with a target"])
+            return
+        if (address.kind is Kind.FILE and name != "mode") or (name == "prompt" and "run" in said):
             continue  # the draft took what of a file can be said, and the prompt of a script is no part of it
-        elif name in _DROPPABLE or (address.kind is Kind.INFERENCE and said.get("default")):
+        if name in _DROPPABLE or (address.kind is Kind.INFERENCE and said.get("default")):
             work.drop(address, name, why)
         else:
             work.refuse(address, [f"{name} {why}" if not isinstance(value, Unknown) else f"{name}: {why}"])
             return
-    if "context_from" in thing.fields and "context_from" not in {*said, *thing.defaults}:
-        work.note(address, "without context_from: it names jobs that are not there")
+    block = said.get("block")
+    if (
+        address.kind is Kind.FILE
+        and block
+        and _ending(work.load().resources[address].fields["block"]) != _ending(thing.get("block"))
+    ):
+        work.note(address, f"block: as {block} has it; the home's was edited since")
+
+
+def _ending(block: Json) -> str:
+    """A block's text with the line end that its closing marker needs."""
+    return f"{str(block).removesuffix(chr(10))}\n"
 
 
 def _settle(work: _Work, target: Target) -> tuple[Mapping[Address, Resource], Mapping[Address, Canon]]:

@@ -53,7 +53,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
                 return replace(base, hold=gone, guard="rebuild")
         elif inputs.first_contact != "provision" and ref.id not in options.provision:
             return replace(base, hold=Hold("there is no home at its path", f"reconciler provision {ref.id}"))
-        observation, provisioning = provider.blank(ref), True
+        observation = provider.blank(ref, {a.profile for a in inputs.resources if a.profile})
+        provisioning = True
     elif ref.id in options.provision and not any(i.row == Row.PROVISION.value for i in inputs.intents):
         # E48: what is already there is never provisioned over.
         return replace(base, hold=Hold("there is a home already", f"reconciler adopt {ref.id}"))

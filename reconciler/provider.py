@@ -6,7 +6,7 @@ door is pure. A door is open only inside `apply` and `provision`, for one home, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -152,8 +152,9 @@ class Provider(Protocol):
         """
         ...
 
-    def blank(self, home: HomeRef) -> Observation:
-        """What `provision` would make, as it would be observed. Pure."""
+    def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
+        """What `provision` would make, as it would be observed; `profiles` are those that will be made in it, and of
+        which there is nothing yet. Pure."""
         ...
 
     def supported(self, version: str | None) -> str:

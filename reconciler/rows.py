@@ -190,9 +190,16 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
         reason=why,
         hold=hold,
         fingerprint=observed.fingerprint,
+        notes=_edited(owned, observed),
         origin=owned.origin,
         needs=tuple(Address.parse(f"{address.home}/{n}") for n in owned.needs),
     )
+
+
+def _edited(owned: Owned, observed: Observed) -> tuple[str, ...]:
+    """For a delete: what somebody made of the thing since, which goes with it."""
+    names = [n for n, b in owned.fields.items() if not same(observed.get(n), from_base(b.observed))]
+    return (f"changed in the home since the last apply: {', '.join(sorted(names))}",) if names else ()
 
 
 def _not_ours(profile: Address, observed: Observed, rules: Rules) -> list[str]:

@@ -51,6 +51,7 @@ class HomeRun:
         self._failed: dict[Address, str] = {}
         self._done: list[tuple[Action, Verdict]] = []
         self._harmed = ""
+        self._begun: set[Address] = set()  # journaled, so that the door may have been used for it
 
     def carry_out(self, actions: Sequence[Action], stop: Stop) -> Iterator[Event]:
         """Yields one `outcome` event per action, and a `home-end`."""
@@ -75,7 +76,12 @@ class HomeRun:
                 # What was begun is in the journal: the next run looks, and settles it (L11).
                 told = {a.address for a, _ in self._done} | set(self._failed)
                 for action in actions:
-                    if action.address not in told:
+                    if action.address in told:
+                        continue
+                    if action.address in self._begun and action.writes:
+                        why = "its write was begun, and what came of it could not be recorded; the next run looks"
+                        yield self._outcome(action, Verdict(Outcome.UNCERTAIN, why), door)
+                    else:
                         yield self._outcome(action, Verdict(Outcome.SKIPPED, "the home failed"), None)
                 yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
                 return
@@ -114,6 +120,7 @@ class HomeRun:
         lost = ""
         if ready:
             intents = self._journal.begin([self._intent(a) for a in ready])
+            self._begun |= intents.keys()
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
@@ -54,8 +54,8 @@ class HermesProvider:
     def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
         return reading.observe(home, wanted)
 
-    def blank(self, home: HomeRef) -> Observation:
-        return reading.blank(home)
+    def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
+        return reading.blank(home, profiles)
 
     def supported(self, version: str | None) -> str:
         return versions.supported(version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from reconciler.errors import ProviderError
@@ -235,28 +235,26 @@ class _Reading:
         )
 
 
-def blank(ref: HomeRef) -> Observation:
-    """A home as `provision` makes it."""
+def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
+    """A home as `provision` makes it, in which the other `declared` profiles are still to be made."""
     hermes = interpreter.find(ref.place, ref.options)
     hidden = hider(ref)
-    profile = home.Profile(home.DEFAULT, ref.path, home.Config(ref.path), dotenv.DotEnv(), ref.timezone, hidden)
-    things: Parts = {
-        ("", Kind.PROFILE): {home.DEFAULT: Observed(Kind.PROFILE, "", home.DEFAULT, name=home.DEFAULT)},
-        (home.DEFAULT, Kind.JOB): {},
-        (home.DEFAULT, Kind.SETTING): {},
-        (home.DEFAULT, Kind.FILE): {},
-        (home.DEFAULT, Kind.INFERENCE): {"": inference.observed(profile)},
-    }
+    things: Parts = {("", Kind.PROFILE): {home.DEFAULT: Observed(Kind.PROFILE, "", home.DEFAULT, name=home.DEFAULT)}}
     facts = _home_facts(ref.place, hermes)
-    facts["profiles"][home.DEFAULT] = {
-        "zone": ref.timezone,
-        "env": [],
-        "env_known": True,
-        "home_channels": [],
-        "scripts": [],
-        "skills": [],
-        "config": {},
-    }
+    for name in sorted({home.DEFAULT, *declared}):
+        folder = home.profile_dir(ref.path, name)
+        profile = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), ref.timezone, hidden)
+        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
+        facts["profiles"][name] = {
+            "zone": ref.timezone,
+            "env": [],
+            "env_known": name == home.DEFAULT,
+            "home_channels": [],
+            "scripts": [],
+            "skills": [],
+            "config": {},
+        }
     return Observation(version=hermes.version, things=things, facts=facts)
 
 

@@ -203,10 +203,9 @@ def _file(action: Action, _step: Step) -> Op:
     key = action.address.key
     op: Op = {"ref": action.address.path, "path": key, "fingerprint": action.fingerprint, "op": "write"}
     if action.row is Row.DELETE:
-        fields = {change.field for change in action.changes}
-        # `whole`: the file is ours; `block`: only what stands between our markers; else the worker looks.
-        what = "whole" if "text" in fields else "block" if "block" in fields else "look"
-        return {**op, "op": "delete", "what": what}
+        # A block is no thing of its own, and is taken out by an update: what is deleted is a whole file of ours.
+        only_block = {change.field for change in action.changes} == {"block"}
+        return {**op, "op": "delete", "what": "block" if only_block else "whole"}
     values = _written(action)
     if values.get("block") is CLEAR:
         return {**op, "op": "delete", "what": "block"}

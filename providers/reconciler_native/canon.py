@@ -102,6 +102,7 @@ class _Job(JobCanon[Around]):
     def canon(self, now: datetime) -> Canon:
         for name, value in self.resource.fields.items():
             self._take(name, value)
+        self._identity()
         when = self.fields.get("schedule")
         moment = schedule.instant(str(when["at"])) if isinstance(when, dict) and "at" in when else None
         over = moment is not None and moment <= now
@@ -140,6 +141,17 @@ class _Job(JobCanon[Around]):
                 why = _limit(name, value)
                 if why:
                     self.refused[name] = why
+
+    def _identity(self) -> None:
+        """A job keeps its id for life."""
+        there, said = self.resolve(self.resource.address.path), self.resource.fields.get("id")
+        if there not in self.around.ids:
+            return
+        how = "give the new one a key of its own, or say the id that it has"
+        if said is not None and said != there:
+            self.refused["id"] = f"{said}: the job is there as {there}, and a job's id cannot be changed; {how}"
+        elif "id" in self.resource.unset:
+            self.refused["id"] = "a job's id cannot be cleared"
 
     def _schedule(self, value: Mapping[str, Json]) -> None:
         self.fields["schedule"], why = jobwords.canonical(value, self.around.zone, self.around.meant)

@@ -158,9 +158,8 @@ class NativeDoor:
     def _file(self, action: Action, _step: Step) -> tuple[str, Raw]:
         args: Raw = {"path": action.address.key, "owner": reading.owner(self._ref)}
         if action.row is Row.DELETE:
-            fields = {change.field for change in action.changes}
-            what = "whole" if "text" in fields else "block" if "block" in fields else "look"
-            return "files.delete", {**args, "what": what}
+            # A block is no thing of its own, and is taken out by an update: what is deleted is a whole file of ours.
+            return "files.delete", {**args, "what": "whole"}
         values = _written(action)
         if values.get("block") is CLEAR:
             return "files.delete", {**args, "what": "block"}

@@ -64,8 +64,9 @@ class Home:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """The one lock of every writer. Raises HomeHeld, LoadFailed."""
+        """The one lock of every writer. Raises HomeHeld (also where the home is another user's), LoadFailed."""
         self._is_one()
+        check_owner(self.root)
         with self._flock(self.root / MARK):
             yield
 
@@ -113,6 +114,16 @@ def _within(seconds: float, done: Callable[[], bool]) -> bool:
     return True
 
 
+def check_owner(root: Path) -> None:
+    """Raises HomeHeld for a folder of another uid: what we would write there, its owner could not read (L17)."""
+    try:
+        uid = root.stat().st_uid
+    except OSError as error:
+        raise HomeHeld(f"{root}: {error.strerror or error}") from error
+    if uid != os.geteuid():
+        raise HomeHeld(f"{root} belongs to uid {uid}, and we are uid {os.geteuid()}: write it as its owner")
+
+
 def _is_half_made(root: Path, disk: Disk) -> bool:
     """Whether an `init` was cut off here: nothing is there but what it writes."""
     found = {str(path.relative_to(root)) for path in root.rglob("*") if not path.name.endswith(".tmp")}
@@ -129,12 +140,14 @@ def is_home(root: Path) -> bool:
 
 def init(root: Path, disk: Disk | None = None) -> bool:
     """Makes an empty home, 0700; False iff one is there already. Raises LoadFailed for another folder with content,
-    WriteFailed."""
+    HomeHeld for one of another user, WriteFailed."""
     disk = disk or Disk()
     if is_home(root):
         return False
     if root.exists() and not root.is_dir():
         raise LoadFailed(str(root), "not a folder")
+    if root.exists():
+        check_owner(root)
     there = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
     if there and not _is_half_made(root, disk):
         raise LoadFailed(str(root), f"not empty, and not a native home: it holds {there[0]} and no {MARK}")

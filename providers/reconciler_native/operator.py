@@ -15,7 +15,7 @@ from .context import Context, Expect, Verb
 from .errors import LoadFailed, NativeError, Refused
 from .folder import DEFAULT, Folder
 from .home import Home
-from .shown import hidden
+from .shown import hidden, unsaid
 
 Answer = dict[str, Any]
 """`{"ok": true, "result": {"ran", …}}` or `{"ok": false, "error": SENTENCE}`, with `stale: true` where the thing is
@@ -131,9 +131,9 @@ def _one(home: Home, folder: Folder, line: Line, now: datetime) -> Answer:
         json.dumps(line.args, ensure_ascii=False, allow_nan=False).encode()
         return {"ok": True, "result": verb.run(Context(home, folder, profile, now, line.expect), line.args)}
     except Refused as refused:
-        error = _refusal(str(refused), stale=refused.stale)
+        error = _refusal(unsaid(str(refused), line.args), stale=refused.stale)
     except NativeError as failed:
-        error = _refusal(str(failed))
+        error = _refusal(unsaid(str(failed), line.args))
     except UnicodeEncodeError:
         error = _refusal(f"{line.op}: a text in it is cut off in the middle of a character")
     except (ValueError, RecursionError):

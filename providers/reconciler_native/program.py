@@ -68,8 +68,8 @@ def operate(op: str, root: Path, profile: str, at: str, text: str, door: str) ->
         return 1
     clock = _clock(at)
     if clock is None or door not in ("cold", "live", "auto"):
-        said = f"--door {door}" if clock is not None else f"--at {at}"
-        say({"event": "error", "message": f"unknown argument `{said}`"})
+        said = "--door: cold, live or auto" if clock is not None else "--at: a time as 2031-02-03T09:00:00Z"
+        say({"event": "error", "message": f"unknown argument of {said}"})
         return 2
     live = door == "live" or (door == "auto" and lease.inspect(root).state is lease.State.LIVE)
     answer = _live(root, op, args, profile) if live else _cold(root, op, args, profile, clock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,8 +54,8 @@ class NativeProvider:
     def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
         return reading.observe(home, wanted)
 
-    def blank(self, home: HomeRef) -> Observation:
-        return reading.blank(home)
+    def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
+        return reading.blank(home, profiles)
 
     def supported(self, version: str | None) -> str:
         return "" if version == reading.VERSION else f"a folder of form {version} is not known here"
@@ -91,7 +91,7 @@ class NativeProvider:
     def review(
         self, actions: Sequence[Action], observation: Observation, resources: Mapping[Address, Resource]
     ) -> list[Action]:
-        return list(actions)
+        return review.review(actions, observation)
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         return observed.express(thing)

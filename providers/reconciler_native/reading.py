@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -276,18 +276,17 @@ def blank_facts(zone: str, *, known: bool) -> dict[str, Json]:
     }
 
 
-def blank(ref: HomeRef) -> Observation:
-    """A home as `init` makes it."""
-    things: Parts = {
-        ("", Kind.PROFILE): {DEFAULT: Observed(Kind.PROFILE, "", DEFAULT, name=DEFAULT)},
-        (DEFAULT, Kind.JOB): {},
-        (DEFAULT, Kind.SETTING): {},
-        (DEFAULT, Kind.FILE): {},
-        (DEFAULT, Kind.INFERENCE): {"": observed.no_inference(DEFAULT, hider(ref))},
-    }
-    return Observation(
-        version=VERSION, things=things, facts={"profiles": {DEFAULT: blank_facts(ref.timezone, known=True)}}
-    )
+def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
+    """A home as `init` makes it, in which the other `declared` profiles are still to be made."""
+    hidden = hider(ref)
+    default = Observed(Kind.PROFILE, "", DEFAULT, name=DEFAULT, fingerprint=ops_profiles.fingerprint(None, hidden.key))
+    things: Parts = {("", Kind.PROFILE): {DEFAULT: default}}
+    facts = {}
+    for name in sorted({DEFAULT, *declared}):
+        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
+        facts[name] = blank_facts(ref.timezone, known=name == DEFAULT)
+    return Observation(version=VERSION, things=things, facts={"profiles": facts})
 
 
 def prepared(observation: Observation, declared: Mapping[str, Json]) -> Observation:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler_shape.hiding import Hider
@@ -11,6 +12,13 @@ from reconciler_shape.hiding import Hider
 from . import record
 
 _NOBODY = Hider(b"")
+_NAMES = frozenset(
+    {"flow", "from", "id", "name", "path", "platform", "profile", "slug", "source", "surface", "to", "user"}
+)
+"""Arguments that say which thing is meant: an error names it."""
+_NAME = re.compile(r"[A-Za-z0-9_.@/:|-]{1,64}")
+_QUOTED = re.compile(r"""(['"`])(.+?)\1""", re.DOTALL)
+_TELLING = 8  # a shorter value that is not quoted may as well be a word of the sentence
 
 
 class Shown(dict[str, Any]):
@@ -44,3 +52,58 @@ def hidden(result: dict[str, Any], hider: Hider, secrets: Sequence[str]) -> dict
             for job in jobs
         ],
     }
+
+
+def unsaid(words: str, args: Mapping[str, Any]) -> str:
+    """An error without the values of a verb's arguments: it says what is wrong with which, and a log keeps no more.
+    What only names the thing stays."""
+    wholes = _wholes(args)
+    for whole in wholes:
+        words = words.replace(whole, "‹hidden›")
+    said = set(_values(args))
+    names = {value for value, is_name in said if is_name}
+    values = sorted({value for value, is_name in said if not is_name}, key=len, reverse=True)
+    spaced = [" ".join(value.split()) for value in values]
+    for value in values:
+        forms = {
+            value,
+            " ".join(value.split()),
+            json.dumps(value)[1:-1],
+            json.dumps(value, ensure_ascii=False)[1:-1],
+            repr(value)[1:-1],
+        }
+        for form in sorted(forms, key=len, reverse=True):
+            if len(form) >= _TELLING:
+                words = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", "‹hidden›", words)
+
+    def blot(found: re.Match[str]) -> str:
+        inner = found[2].removesuffix("…")  # cut off
+        plain = {inner, " ".join(inner.split()), re.sub(r"\\(.)", r"\1", inner)}
+        hide = inner not in names and any(form in value for form in plain for value in (*values, *spaced, *wholes))
+        return f"{found[1]}‹hidden›{found[1]}" if hide else found[0]
+
+    return _QUOTED.sub(blot, words)
+
+
+def _wholes(args: Mapping[str, Any]) -> list[str]:
+    """The lists and mappings in a verb's arguments, as a sentence shows them that expected a text."""
+    found: list[str] = []
+    waiting: list[Any] = list(args.values())
+    while waiting:
+        value = waiting.pop()
+        if value and isinstance(value, list | dict):
+            found += [str(value), json.dumps(str(value))[1:-1]]
+            waiting += value if isinstance(value, list) else value.values()
+    return sorted(set(found), key=len, reverse=True)
+
+
+def _values(value: Any, key: str = "") -> Iterator[tuple[str, bool]]:
+    """The texts in a verb's arguments, each with whether it only names something."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _values(item, str(name))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values(item, key)
+    elif isinstance(value, str) and value.strip():
+        yield value.strip(), key in _NAMES and _NAME.fullmatch(value) is not None

@@ -14,7 +14,7 @@ from reconciler.errors import DoorLost
 from reconciler.provider import Answer, Code, Step
 from reconciler_specs.address import Address, Kind
 
-from . import cli, cli_files, home, rpc, steps
+from . import cli, cli_files, home, roster, rpc, steps
 from .door_line import Line
 from .door_look import Look
 
@@ -123,11 +123,13 @@ def _online(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
 
 
 def _unknown_model(line: Line, rows: Sequence[Action], patch: steps.Patch) -> str:
-    """Why OpenClaw knows no such model, in its words, "" if it does: a gateway takes any name, its command line checks.
+    """Why OpenClaw knows no such model, in its words, "" if it does: a gateway takes any name, and from 9.6 on the
+    command line checks. 7.1 checks nowhere.
 
     Of what else a dry run finds the gateway is the better judge: it has the environment that secrets come from.
     """
-    if not any(action.address.kind is Kind.INFERENCE for action in rows):
+    inference = any(action.address.kind is Kind.INFERENCE for action in rows)
+    if not inference or roster.is_old(line.hello.version):
         return ""
     done = cli.openclaw(line.ref, [*_PATCH, "--dry-run", "--json"], json.dumps(patch.body), line.lock_fd)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
@@ -70,8 +70,8 @@ class OpenClawProvider:
     def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
         return reading.observe(home, wanted)
 
-    def blank(self, home: HomeRef) -> Observation:
-        return reading.blank(home)
+    def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
+        return reading.blank(home, profiles)
 
     def supported(self, version: str | None) -> str:
         return versions.supported(version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from reconciler.observe import Observation, Store, Things, Unknown, Wanted
 from reconciler.provider import HomeRef
 from reconciler_shape import dotenv, places
 from reconciler_shape.hiding import Hider
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.secrets import secret_key
 from reconciler_specs.shape import Json
 
@@ -61,10 +61,11 @@ def gateway(ref: HomeRef) -> serving.Gateway | None:
     return serving.find(home.locate(ref.place, ref.path))
 
 
-def blank(ref: HomeRef) -> Observation:
-    """A home as `provision` makes it: a config with what the gateway needs, and the agent `main`."""
+def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
+    """A home as `provision` makes it: a config with what the gateway needs, and the agent `main`; the other `declared`
+    profiles are still to be made."""
     program = install.find(ref.place, ref.options)
-    reading = Reading(ref, Wanted(), program, fresh=True)
+    reading = Reading(ref, Wanted(frozenset(Address(ref.id, name) for name in declared)), program, fresh=True)
     return reading.result()
 
 

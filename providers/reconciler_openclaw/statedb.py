@@ -99,6 +99,9 @@ def _opened(here: home.Home) -> Iterator[sqlite3.Connection]:
     """
     wal = places.lstat(here.place, f"{here.database}-wal")
     shm = places.lstat(here.place, f"{here.database}-shm")
+    for found in (wal, shm):
+        if isinstance(found, Unknown):
+            raise OSError(found.reason)  # without the log the database would be an older one
     # A path with `?` or `#` in it must not become an option.
     name = f"file:{quote(here.database)}"
     if not here.place.local or (isinstance(wal, Stat) and wal.size and not isinstance(shm, Stat)):

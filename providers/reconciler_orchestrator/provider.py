@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -58,8 +58,8 @@ class OrchestratorProvider:
     def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
         return reading.observe(home, wanted)
 
-    def blank(self, home: HomeRef) -> Observation:
-        return reading.blank(home)
+    def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
+        return reading.blank(home, profiles)
 
     def supported(self, version: str | None) -> str:
         if version in TESTED:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,10 +72,13 @@ def observe(ref: HomeRef, wanted: Wanted) -> Observation:
     return replace(reading.result(), sure=any(sign in there for sign in _SURE))
 
 
-def blank(ref: HomeRef) -> Observation:
+def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     """A home is made by the orchestrator itself: nothing can be provisioned."""
     why = "a home of the orchestrator is made by the orchestrator itself; make it there, then adopt it"
-    return Observation(version=cold.version(ref), things=_unreached(DEFAULT), blocked=why)
+    things: dict[tuple[str, Kind], Things | Unknown] = {}
+    for name in {DEFAULT, *declared}:
+        things |= _unreached(name)
+    return Observation(version=cold.version(ref), things=things, blocked=why)
 
 
 def _unreached(profile: str) -> dict[tuple[str, Kind], Things]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, Row
+from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, Hold, Row
 from reconciler.observe import Observation, Observed, Unknown
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
@@ -24,6 +24,32 @@ class Rules:
     code: frozenset[str]
     in_clear: Callable[[str, Json], bool]
     security: tuple[str, ...] = ()
+
+
+def kept(action: Action) -> Action:
+    """The deletion of a file that somebody edited since we wrote it is held: a whole file has no marks that would tell
+    their lines from ours. (A block never gets here: it is taken out of its file, and the rest stays.)"""
+    # The engine's rows note on a delete what was changed since, and nothing else.
+    if action.row is not Row.DELETE or action.address.kind is not Kind.FILE or action.hold or not action.notes:
+        return action
+    hold = Hold(
+        "edited since we wrote it, and a deletion would take the edits with it", f"reconciler release {action.address}"
+    )
+    return replace(action, hold=hold)
+
+
+def seen(action: Action, observation: Observation) -> Action:
+    """A job of which nothing can be told (two have its id) is blocked, whatever the row would have made of it."""
+    if action.address.kind is not Kind.JOB or not action.id or action.row is Row.REFUSED:
+        return action
+    thing = observation.at(action.address.profile, Kind.JOB, action.id)
+    if not isinstance(thing, Observed):
+        return action
+    unknown = [value for value in thing.fields.values() if isinstance(value, Unknown)]
+    if not unknown or len(unknown) < len(thing.fields):
+        return action
+    why = unknown[0].reason
+    return Action(Row.BLOCKED, action.address, action.id, reason=why, hold=Hold(why))
 
 
 def facts(action: Action, desired: Mapping[str, Json], observation: Observation, rules: Rules) -> frozenset[Fact]:

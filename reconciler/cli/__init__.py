@@ -8,10 +8,17 @@ def main(argv: list[str] | None = None) -> None:
     import gc
     import os
     import sys
+    from io import TextIOWrapper
 
     # A short-lived process: collecting cycles, from the first import on, costs more than it frees.
     gc.disable()
     words = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None or sys.stderr is None:
+        # Somebody closed it (`>&-`): there is nobody to tell, and the descriptor's number is free for any file.
+        sys.exit(1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a word shows its code
     code = _provided(words)
     if code is not None:
         sys.exit(code)

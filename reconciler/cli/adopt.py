@@ -13,7 +13,8 @@ from .common import File, State
 if TYPE_CHECKING:
     from reconciler_specs.address import Address
 
-    from ..adopt import Draft, Survey, Taken
+    from ..adopt import Taken
+    from ..draft import Draft, Survey
 
 
 def register(app: typer.Typer) -> None:
@@ -121,7 +122,8 @@ def _adopt_path(
 ) -> int:
     from reconciler_specs.render import render_home
 
-    from ..adopt import adopt_home, draft, survey
+    from ..adopt import adopt_home
+    from ..draft import draft, survey
     from ..plan import Options
     from .common import providers, workspace
     from .render.style import out, safe

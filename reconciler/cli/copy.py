@@ -10,8 +10,8 @@ import typer
 from .common import File, Json, State
 
 if TYPE_CHECKING:
-    from ..adopt import Survey
     from ..copy import Copy, Target
+    from ..draft import Survey
     from ..provider import Provider
     from ..workspace import Workspace
 
@@ -93,8 +93,8 @@ def _made(
     path: str | None,
     source: str | None,
 ) -> Copy:
-    from ..adopt import draft
     from ..copy import copy as engine
+    from ..draft import draft
     from ..provider import Portable
     from .common import providers
 
@@ -103,12 +103,31 @@ def _made(
     known = {source: installed[source]} if source else installed
     found, keys, timezone = _source(space, known, home, narrow)
     said = space.setup.homes[home].path if space is not None and home in space.setup.homes else found.ref.path
-    made = draft(found, name, path or _beside(found, said, setup, name), keys=keys)
+    where, folder = path or _beside(found, said, setup, name), setup.resolve().parent
+    made = draft(found, name, where, keys=keys, blocks=_blocks(space, home, folder), folder=folder)
     if timezone:
         made.block["timezone"] = timezone
     target = _target(space, setup, found, installed[harness], {**made.block, "harness": harness}, name)
     behind = found.provider.behind(found.ref) if isinstance(found.provider, Portable) else None
     return engine(found, made, target, behind)
+
+
+def _blocks(space: Workspace | None, home: str, folder: Path) -> dict[tuple[str, str], str]:
+    """The sources, relative to `folder`, of the marked blocks that the setup declares in the home."""
+    from reconciler_specs.address import Kind
+    from reconciler_specs.edit import SetupEditor
+
+    found: dict[tuple[str, str], str] = {}
+    if space is None or home not in space.setup.homes:
+        return found
+    editor = SetupEditor(space.setup.root)
+    for address, resource in space.setup.homes[home].resources.items():
+        if address.kind is Kind.FILE and "block" in resource.fields:
+            spot = editor.spot(space.setup, address, "block")
+            source = spot.file.resolve()
+            if not spot.path and source.is_file() and source.is_relative_to(folder):
+                found[address.profile, address.key] = str(source.relative_to(folder))
+    return found
 
 
 def _source(
@@ -119,7 +138,7 @@ def _source(
 
     from reconciler_specs.address import Address, Kind
 
-    from ..adopt import Survey, survey
+    from ..draft import Survey, survey
     from ..errors import UsageError
     from ..observe import Wanted
     from ..workspace import physical

@@ -171,6 +171,22 @@ def first_contact_is_plan_only(world: World) -> None:
     assert world.tree() == before
 
 
+def a_home_comes_from_nothing_in_one_run(world: World) -> None:
+    """Provision, the profiles in it and what they hold; or, where no home can be made, not a byte of one (L15)."""
+    if not world.kit.provisions:
+        return
+    new = world.root / "new"
+    coder = "      coder:\n        jobs:\n" + "".join(f"        {line}\n" for line in job().splitlines())
+    text = world.text(job(), first="provision", extra=coder).replace(f"path: {world.home.path}\n", f"path: {new}\n")
+    plan = world.plan(text).homes[0]
+    done = outcomes(world.apply(text))
+    if plan.observation.blocked:
+        assert not new.exists() and "applied" not in done.values()
+        return
+    assert set(done.values()) == {"applied"} and {"home", "coder", "coder/jobs/brief"} <= done.keys(), done
+    assert not world.rows(text)
+
+
 def an_unreadable_store_is_never_absent(world: World) -> None:
     """L10, F05: nothing is recreated, nothing deleted."""
     text = world.text(job())
@@ -197,7 +213,7 @@ def what_cannot_be_looked_at_is_not_gone(world: World) -> None:
             continue  # the home as a whole: refused with the reason
         assert seen.exists, look
         for key, things in whole.things.items():
-            now = seen.things.get(key, {})
+            now = seen.things.get(key, Unknown("not looked at"))
             if isinstance(things, Unknown) or isinstance(now, Unknown):
                 continue
             assert things.keys() <= now.keys(), (look, key)
@@ -300,6 +316,7 @@ CHECKS: tuple[Callable[[World], None], ...] = (
     a_delete_needs_a_review_and_spares_the_neighbours,
     adopt_writes_no_byte_and_the_next_plan_is_quiet,
     first_contact_is_plan_only,
+    a_home_comes_from_nothing_in_one_run,
     an_unreadable_store_is_never_absent,
     what_cannot_be_looked_at_is_not_gone,
     a_crash_is_settled_by_looking,

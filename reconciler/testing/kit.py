@@ -53,12 +53,14 @@ class Home(Protocol):
 @dataclass(frozen=True)
 class Kit:
     """`make(path)` makes a fresh home there; `door` is the setup's `door:` block as YAML flow; `volatile` names the
-    files (glob, relative to the home) that the harness itself touches when it is only looked at."""
+    files (glob, relative to the home) that the harness itself touches when it is only looked at; `provisions` is False
+    where the door is one that only a running harness has, so that it cannot make a home."""
 
     provider: Provider
     make: Callable[[Path], Home]
     door: str = "{}"
     volatile: Sequence[str] = ()
+    provisions: bool = True
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -97,12 +97,12 @@ class MemoryProvider:
             version=store.version, things=things, stores=store.stores, ended=store.ended, blocked=store.blocked
         )
 
-    def blank(self, home: HomeRef) -> Observation:
+    def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
         things: dict[tuple[str, Kind], Mapping[str, Observed] | Unknown] = {
             ("", Kind.PROFILE): {"default": Observed(Kind.PROFILE, "default", "default")}
         }
         for kind in (Kind.FILE, Kind.SETTING, Kind.INFERENCE, Kind.JOB):
-            things["default", kind] = {}
+            things |= {(name, kind): {} for name in {"default", *profiles}}
         return Observation(version="1.0", things=things)
 
     def supported(self, version: str | None) -> str:

@@ -19,15 +19,17 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.emitter import RoundTripEmitter
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.resolver import VersionedResolver
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from .address import Address, Kind
 from .document import Document, Node
 from .errors import ReconcilerError, SpecError
-from .render import ambiguous, blockable, flow, literal, render_home
+from .render import HIDDEN, ambiguous, blockable, escaped, flow, literal, quoted, render_home
 from .resource import Origin
 from .setting import split_setting
 from .setup import Setup
@@ -62,9 +64,45 @@ class _TextResolver(VersionedResolver):
         return super().resolve(kind, value, implicit)
 
 
+class _Quoted(DoubleQuotedScalarString):
+    """Its hidden characters are written as escapes."""
+
+    __slots__ = ()
+
+
+_OURS = "\0"  # before a text of `_Quoted` on its way to the emitter; no text of a file begins with it
+
+
+class _Representer(RoundTripRepresenter):
+    """Knows `_Quoted`."""
+
+    def quoted(self, value: _Quoted) -> ScalarNode:
+        node: ScalarNode = self.represent_scalar("tag:yaml.org,2002:str", _OURS + value, style='"')
+        return node
+
+
+_Representer.add_representer(_Quoted, _Representer.quoted)
+
+
+class _Emitter(RoundTripEmitter):
+    """Writes a `_Quoted` text by our own rules, and all else as ruamel does."""
+
+    def write_double_quoted(self, text: Any, split: Any = True) -> None:
+        if not text.startswith(_OURS):
+            super().write_double_quoted(text, split)
+            return
+        body = quoted(text.removeprefix(_OURS))
+        self.write_indicator('"', True)
+        self.column += len(body) - 2
+        self.stream.write(body[1:-1])
+        self.write_indicator('"', False)
+
+
 def _yaml(text: str) -> YAML:
     yaml = YAML(typ="rt", pure=True)
     yaml.Resolver = _TextResolver
+    yaml.Representer = _Representer
+    yaml.Emitter = _Emitter
     yaml.preserve_quotes = True
     yaml.width = 1_000_000
     yaml.allow_unicode = True
@@ -306,7 +344,7 @@ class _File:
         if not isinstance(homes, dict):
             self.data["homes"] = CommentedMap()
             self.expected["homes"] = {}
-        self.data["homes"][_key(home_id)] = _yaml(text).load(text)["homes"][home_id]
+        self.data["homes"][_key(home_id)] = _shown(_yaml(text).load(text)["homes"][home_id])
         self.expected["homes"][home_id] = block
         self._edited()
 
@@ -319,7 +357,7 @@ class _File:
         if not self.changed:
             return self.document.text
         if self.json:
-            text = json.dumps(self.expected, indent=2, ensure_ascii=False) + "\n"
+            text = escaped(json.dumps(self.expected, indent=2, ensure_ascii=False), is_json=True) + "\n"
         else:
             stream = io.StringIO()
             self.yaml.dump(self.data, stream)
@@ -347,8 +385,28 @@ def same(a: Any, b: Any) -> bool:
     return bool(type(a) is type(b) and a == b)
 
 
+def _quote(text: str) -> DoubleQuotedScalarString:
+    made: DoubleQuotedScalarString = _Quoted(text) if HIDDEN.search(text) else DoubleQuotedScalarString(text)
+    return made
+
+
 def _key(key: str) -> str:
-    return DoubleQuotedScalarString(key) if ambiguous(key) else key
+    return _quote(key) if ambiguous(key) else key
+
+
+def _shown(loaded: Any) -> Any:
+    """What was loaded, with the texts that hold hidden characters so that they are written as escapes again."""
+    if isinstance(loaded, CommentedMap):
+        for place, key in enumerate(list(loaded)):
+            if isinstance(key, str) and HIDDEN.search(key):
+                loaded.insert(place, _Quoted(key), loaded.pop(key))
+            loaded[key] = _shown(loaded[key])
+    elif isinstance(loaded, CommentedSeq):
+        for index, item in enumerate(loaded):
+            loaded[index] = _shown(item)
+    elif isinstance(loaded, str) and HIDDEN.search(loaded):
+        return _Quoted(loaded)
+    return loaded
 
 
 def _is_flow(node: Any) -> bool:
@@ -360,9 +418,7 @@ def _node(value: Json, *, inline: bool = False) -> Any:
     if isinstance(value, str):
         if not inline and blockable(value):
             return LiteralScalarString(value)
-        return (
-            DoubleQuotedScalarString(value) if ambiguous(value) or (inline and re.search(r"[][{},]", value)) else value
-        )
+        return _quote(value) if ambiguous(value) or (inline and re.search(r"[][{},]", value)) else value
     if isinstance(value, Mapping):
         short = inline or (
             len(flow(value)) <= 80 and not any(isinstance(v, str) and blockable(v) for v in value.values())

@@ -51,6 +51,37 @@ _YAML11 = re.compile(
 _PLAIN = re.compile(r"[A-Za-z0-9_./~+$(][A-Za-z0-9_./~+$()@%=,;!?'&*<>|^ -]*\Z")
 _FLOW_UNSAFE = re.compile(r"[\[\]{},]")
 
+# What a person who reviews the file would not see, or would see in another order, and what YAML takes for a line end:
+# controls (but tab and newline), format characters, fillers, lone surrogates, tags. Joiners and the emoji selector
+# stand as they are where they only shape the letter or emoji before them.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0e\ufeff"
+    "\uffa0\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+    "|(?<![\u0600-\u0dff\ufe0f\u2190-\u2bff\U0001f000-\U0001faff])[\u200c\u200d]"
+    "|(?<![\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff])\ufe0f(?!\u20e3)"
+)
+
+
+def quoted(text: str, *, is_json: bool = False) -> str:
+    """A text in double quotes on one line; what nobody would see stands there as an escape."""
+    return escaped(json.dumps(text, ensure_ascii=False), is_json=is_json)
+
+
+def escaped(text: str, *, is_json: bool = False) -> str:
+    """What is in double quotes, or JSON, with the hidden characters in it as escapes."""
+    return HIDDEN.sub(lambda found: _escape(ord(found[0]), is_json), text)
+
+
+def _escape(number: int, is_json: bool) -> str:
+    if number <= 0xFFFF:
+        return f"\\u{number:04x}"
+    if not is_json:
+        return f"\\U{number:08x}"
+    number -= 0x10000
+    return f"\\u{0xD800 + (number >> 10):04x}\\u{0xDC00 + (number & 0x3FF):04x}"
+
 
 def ambiguous(text: str) -> bool:
     """Whether `text` has to be quoted, since some YAML reader would take it for something else than this text."""
@@ -70,7 +101,7 @@ def scalar(value: Json, *, flow: bool = False) -> str:
     if isinstance(value, int | float):
         return json.dumps(value)
     if ambiguous(value) or (flow and _FLOW_UNSAFE.search(value)):
-        return json.dumps(value, ensure_ascii=False)
+        return quoted(value)
     return str(value)
 
 
@@ -93,9 +124,7 @@ def blockable(text: str) -> bool:
         return False
     if text.startswith((" ", "\n", "\t")) or not text.strip():
         return False
-    return not re.search(
-        r"[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]", text
-    )
+    return HIDDEN.search(text) is None
 
 
 def block(text: str, indent: int) -> list[str]:

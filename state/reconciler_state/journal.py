@@ -133,6 +133,12 @@ class Journal:
             raise StateTooNew(f"{self.path}: a newer program wrote to it", hint="update agent-home-reconciler")
         return found
 
+    def check_whole(self) -> None:
+        """Raises StateDamaged if the file holds not one whole record: nothing that we write leaves it so, and what
+        was begun and not ended cannot be told."""
+        if self._last_end() is None and self._files.read(self.path) is not None and not self.entries():
+            raise StateDamaged(self.path, "is empty, or holds nothing of ours")
+
     def open_intents(self) -> list[Intent]:
         """What was begun and whose end is not known: cut off, or `uncertain`. The next run settles it by looking, and
         says so with `done`."""
@@ -158,7 +164,9 @@ class Journal:
         return [p for part in parts for p in self._past(part.entries()) if p.intent.path == path]
 
     def check(self, state: HomeState) -> None:
-        """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21)."""
+        """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21);
+        StateDamaged if there is a state, and its journal has nothing in it."""
+        self.check_whole()
         last = self._last_end()
         if last is not None and _text(last, "lineage") == state.lineage and _number(last, "serial") <= state.serial:
             return

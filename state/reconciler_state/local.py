@@ -107,6 +107,13 @@ class LocalStore:
         """
         part = f"-{slug(home.rstrip('/').rpartition('/')[2])}-" if home else ""
         found = Repair([], [])
+        for name in self.files.names(self.root / "keys"):
+            path = self.root / "keys" / name
+            if ".damaged-" not in name and part in f"{name}-" and len(self.files.read(path) or b"") != KEY_BYTES:
+                found.aside.append(f"put aside: {path}: is no key of ours; secrets will look changed once")
+                if do:
+                    self._keep(path)
+                    self.files.remove(path)
         for folder, suffix in (("homes", ".json"), ("journal", ".jsonl")):
             for name in self.files.names(self.root / folder):
                 path = self.root / folder / name
@@ -116,6 +123,7 @@ class LocalStore:
                     if folder == "homes":
                         decode(self.files.read(path) or b"", path)
                     else:
+                        Journal(path, self.files).check_whole()
                         Journal(path, self.files).entries()
                 except StateTooNew as error:
                     found.left.append(f"left as it is: {error}")

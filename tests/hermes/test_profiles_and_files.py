@@ -134,16 +134,17 @@ def test_a_block_that_was_the_whole_file(lab: Lab) -> None:
     assert not (lab.root / "memories" / "USER.md").exists()
 
 
-def test_a_delete_that_does_not_say_what_is_ours(lab: Lab) -> None:
-    """Without the owned fields only our block goes; a text of the user's is kept, a script of ours goes."""
+def test_a_whole_file_of_ours_goes_as_it_was_seen(lab: Lab) -> None:
+    """What is deleted is a whole file (a block is taken out by an update), and only the one that the plan has seen."""
     soul = lab.root / "SOUL.md"
     soul.write_text("I am Ada.\n")
-    assert lab.perform(delete("default/files/SOUL.md", file(lab, "SOUL.md")))[0].code is Code.REFUSED
-    lab.perform(update("default/files/SOUL.md", file(lab, "SOUL.md"), {"block": "x\n"}))
-    assert lab.perform(delete("default/files/SOUL.md", file(lab, "SOUL.md")))[0].code is Code.OK
-    assert soul.read_text() == "I am Ada.\n"
-    assert lab.perform(delete("default/files/scripts/disk.sh", file(lab, "scripts/disk.sh")))[0].code is Code.OK
-    assert not (lab.root / "scripts" / "disk.sh").exists()
+    seen = file(lab, "SOUL.md")
+    soul.write_text("I am Ada, edited.\n")
+    assert lab.perform(delete("default/files/SOUL.md", seen))[0].code is Code.STALE
+    assert soul.read_text() == "I am Ada, edited.\n"
+    for path in ("SOUL.md", "scripts/disk.sh"):
+        assert lab.perform(delete(f"default/files/{path}", file(lab, path)))[0].code is Code.OK
+        assert not (lab.root / path).exists()
 
 
 def test_links_are_not_followed(lab: Lab, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ TODO = {"id": "todo", "intrinsic": "planned"}
         ({"container": {"label": "x"}}, "container.id is required"),
         ({"container": {"id": "a", "x": 1}}, "container.x is not known"),
         ({"board": {"name": "House"}}, "board.slug is required"),
-        ({"board": {"slug": "a b"}}, "board.slug 'a b' is not one"),
+        ({"board": {"slug": "a b"}}, "board.slug '‹hidden›' is not one"),
         ({"types": "task"}, "types is a list"),
         ({"types": []}, "types is a list"),
         ({"types": ["task"]}, "only named"),

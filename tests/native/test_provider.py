@@ -8,23 +8,28 @@ import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from native.lab import do, serving, tree
 from reconciler.action import Row
-from reconciler.adopt import draft, survey
+from reconciler.adopt import adopt_home
+from reconciler.draft import draft, survey
+from reconciler.errors import UsageError
 from reconciler.plan import Options
 from reconciler.provider import Code, Provider, Step
 from reconciler.testing.conformance import CHECKS
 from reconciler.testing.kit import Kit, World, job, outcomes
 from reconciler.testing.kit import world as make_world
+from reconciler.workspace import physical
 from reconciler_hermes.provider import HermesProvider
 from reconciler_native import lease, wire
 from reconciler_native.home import init
 from reconciler_native.provider import NativeProvider
 from reconciler_orchestrator.provider import OrchestratorProvider
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.render import render_setup
 
 TOKEN = "sk-" + "0123456789abcdef" * 2
 
@@ -147,6 +152,75 @@ def test_changes_and_removals_of_every_kind(world: World) -> None:
     assert sorted(Nobody(root).jobs().values()) == ["brief", "disk"]
 
 
+@pytest.mark.parametrize("path", ["SOUL.md", "AGENTS.md", "memories/a.md", "scripts/x.sh"])
+def test_a_whole_file_that_left_is_deleted_unless_somebody_edited_it(world: World, path: str) -> None:
+    target, gone = world.home.path / path, world.text()
+    world.converge(world.text(rest=f'files: {{{path}: {{text: "Ours.\\n"}}}}'))
+    target.write_text(target.read_text() + "Theirs.\n")
+    row = world.rows(gone)[f"default/files/{path}"]
+    assert row.row is Row.DELETE and row.hold is not None and "edited since we wrote it" in row.hold.why
+    assert row.hold.command == f"reconciler release main/default/files/{path}"
+    assert outcomes(world.apply(gone)).get(f"default/files/{path}") in (None, "held")
+    assert target.read_text() == "Ours.\nTheirs.\n"
+    target.write_text("Ours.\n")
+    world.converge(gone)
+    assert not target.exists()
+
+
+def test_a_jobs_id_is_for_life(world: World) -> None:
+    """L15: what every apply would refuse is refused by the plan, by name; what the setup no longer says is let go."""
+    world.converge(world.text(job("brief", id="one")))
+    for changed, why in ((job("brief", id="two"), "cannot be changed"), (job("brief", unset="[id]"), "be cleared")):
+        row = world.rows(world.text(changed))["default/jobs/brief"]
+        assert row.row is Row.REFUSED and row.reason.startswith("id: ") and why in row.reason
+    world.converge(world.text(job("brief")))
+    assert world.home.jobs() == {"one": "brief"}
+    world.converge(world.text(job("brief", id="one")))
+    world.home.delete_job("one")
+    world.converge(world.text(job("brief", id="two")))
+    assert world.home.jobs() == {"two": "brief"}
+
+
+def test_two_jobs_of_one_id_are_blocked_and_adopt_changes_nothing(world: World) -> None:
+    """L10: which of the two is ours cannot be told, so nothing is said of it, and nothing taken or let go."""
+    text = world.text(job("brief") + job("other"))
+    world.converge(text)
+    store = world.home.path / "cron" / "jobs.json"
+    jobs = json.loads(store.read_text())["jobs"]
+    brief = next(j for j in jobs if j["name"] == "brief")
+    store.write_text(json.dumps({"jobs": [*jobs, {**brief, "prompt": "Another."}]}))
+    why = f"two jobs have the id {brief['id']}"
+    changed = world.text(job("brief", prompt="New.") + job("other"))
+    for said in (text, changed, world.text(job("other"))):
+        row = world.rows(said)["default/jobs/brief"]
+        assert row.row is Row.BLOCKED and row.hold is not None and why in row.hold.why
+    space = world.space(text)
+    path = physical(space.ref("main"))
+    before = space.store.read(path)
+    assert not adopt_home(space, "main").took
+    with pytest.raises(UsageError, match=why):
+        adopt_home(space, "main", (), {Address.parse("main/default/jobs/brief"): brief["id"]})
+    other = next(j for j in jobs if j["name"] == "other")
+    assert not adopt_home(space, "main", (), {Address.parse("main/default/jobs/other"): other["id"]}).took
+    assert space.store.read(path) == before
+    found = world.space(text.replace("name: solo", "name: another"))
+    assert "brief" not in str(adopt_home(found, "main").took)
+
+
+def test_an_object_that_took_the_place_of_ours_is_taken_by_its_id(world: World) -> None:
+    """`replaced` names `adopt --map`; what that takes is told."""
+    text = world.text(job("brief", workdir="/a"))
+    world.converge(text)
+    store = world.home.path / "cron" / "jobs.json"
+    made = json.loads(store.read_text())["jobs"][0]
+    new = {**made, "prompt": "X.", "schedule": {"kind": "interval", "minutes": 7}, "deliver": "origin", "workdir": "/b"}
+    store.write_text(json.dumps({"jobs": [{**new, "name": "other"}]}))
+    assert world.rows(text)["default/jobs/brief"].row is Row.REPLACED
+    address = Address.parse("main/default/jobs/brief")
+    assert [a for a, _ in adopt_home(world.space(text), "main", (), {address: made["id"]}).took] == [address]
+    assert world.rows(text)["default/jobs/brief"].row is Row.UPDATE
+
+
 def test_a_profile_is_deleted_into_the_trash(world: World) -> None:
     both = "      coder: {}\n"
     world.converge(world.text(extra=both))
@@ -252,7 +326,7 @@ def test_the_conformance_suite_over_the_socket(check: Callable[[World], None], t
     path = tmp_path / "home"
     init(path)
     with serving(path):
-        kit = Kit(NativeProvider(), Caller, "{mode: live}", volatile=("orchestrator.lock",))
+        kit = Kit(NativeProvider(), Caller, "{mode: live}", volatile=("orchestrator.lock",), provisions=False)
         check(World(kit, tmp_path, Caller(path), kit.provider))
 
 
@@ -320,6 +394,33 @@ def test_what_is_adopted_from_the_path_is_the_same_setup_again(world: World) -> 
             )
             assert (said["repeat"], said["toolsets"], said["workdir"]) == (3, ["web", "files"], "/srv/work")
     assert tree(world.home.path) == before
+
+
+def test_what_a_plan_would_refuse_is_not_adopted_and_nothing_stands_on_it(world: World) -> None:
+    """`adopt PATH` of a home that holds what no setup may say: it stays out with the reason, and the plan is quiet."""
+    world.home.add_job("fine", "Odd \x85 \u2028 \ufeff text\r\n  and \u202e more \t\n ")
+    store = world.home.path / "cron" / "jobs.json"
+    jobs = json.loads(store.read_text())["jobs"]
+    bad: list[dict[str, Any]] = [
+        {"id": "up", "no_agent": True, "script": "../../x.sh", "prompt": ""},
+        {"id": "before", "script": "/etc/x.sh"},
+        {"id": "leaky", "prompt": TOKEN},
+        {"id": "toolsets", "enabled_toolsets": []},
+    ]
+    late = [{"id": f"after-{j['id']}", "context_from": [j["id"]]} for j in bad]
+    store.write_text(json.dumps({"jobs": [*jobs, *({**jobs[0], "name": j["id"], **j} for j in [*bad, *late])]}))
+    found = survey(str(world.home.path), {"native": world.provider})
+    made = draft(found, "main", str(world.home.path))
+    kept = made.block["profiles"]["default"]["jobs"]
+    assert {"up", "before", "leaky"}.isdisjoint(kept) and {"fine", "after-up", "after-before", "after-leaky"} <= set(
+        kept
+    )
+    assert "x.sh: scripts lie under scripts/" in str(made.left)
+    assert all("context_from" not in kept[f"after-{name}"] for name in ("up", "before", "leaky"))
+    assert sum("context_from" in line for line in made.look) == 3
+    rows = world.rows(render_setup("solo", {"main": {**made.block, "first_contact": "adopt"}}))
+    assert {str(c.row) for a in rows.values() for c in a.changes} <= {"stamp", "in-sync", "claim"}
+    assert not [a.reason for a in rows.values() if a.row is Row.REFUSED]
 
 
 def test_a_hidden_value_stays_when_its_neighbour_is_written(world: World) -> None:

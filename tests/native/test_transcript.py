@@ -32,4 +32,4 @@ def test_the_same_lines_have_the_same_answers(home: Path) -> None:
             }, line
         same_words += ours == theirs
     assert len(LINES) == 73
-    assert same_words >= 56  # the others say more than the orchestrator does
+    assert same_words >= 54  # the others say more than the orchestrator does, or do not repeat a value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from typing import Any
 import pytest
 
 from native.lab import AT, do, refused, tree
-from reconciler_native.home import Home
-from reconciler_native.operator import OPS, apply_operator
+from reconciler_native import lease
+from reconciler_native.errors import HomeHeld
+from reconciler_native.home import Home, init
+from reconciler_native.operator import OPS, VERBS, apply_operator
+from reconciler_native.server import holding
 
 ELEVEN = (
     "jobs.create", "jobs.update", "jobs.pause", "jobs.resume", "jobs.run", "jobs.delete", "profiles.create",
@@ -378,7 +382,7 @@ def test_a_pairing_code_is_approved_once_and_in_time(home: Path) -> None:
     assert done["ran"] == "approved pairing ABCD2345 in profile default (telegram 9)"
     assert done["allowlist"] == ["9"]
     assert json.loads((folder / "telegram-approved.json").read_text())["9"]["user_name"] == "Ann"
-    assert refused(home, "access.pair_approve", code="ABCD2345") == "no pending pairing ABCD2345"
+    assert refused(home, "access.pair_approve", code="ABCD2345") == "no pending pairing ‹hidden›"
 
 
 def test_settings_and_files_have_their_own_verbs(home: Path) -> None:
@@ -465,3 +469,48 @@ def test_what_is_not_modelled_is_never_touched(home: Path) -> None:
     do(home, "settings.set", path="a.b", value=1)
     assert {p: p.lstat().st_mtime_ns for p in stats} == stats
     assert all(stat.S_IMODE(p.stat().st_mode) == 0o600 for p in (home / "config.yaml", home / "cron/jobs.json"))
+
+
+def test_a_home_of_another_user_is_read_and_never_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """L17: what we would write there, its owner could not read."""
+    kept = make(home)
+    uid = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+    words = f"belongs to uid {uid}, and we are uid {uid + 1}"
+    for op, verb in VERBS.items():
+        if not verb.reads:
+            assert words in refused(home, op), op
+    with pytest.raises(HomeHeld, match=words), holding(home):
+        pass
+    assert not (home / lease.LOCK).exists()
+    assert job(home, kept) and do(home, "jobs.list")["jobs"] and do(home, "state.get")
+    empty = home.parent / "empty"
+    empty.mkdir()
+    with pytest.raises(HomeHeld, match=words):
+        init(empty)
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "canary",
+    ["Zq-canary-7h3 w9x", "Zq'can\"ary\\7", "Zq:7:8 9", "Zq 1 2 3 4", "Zq|a|b c|d", "Zq\u00e9\ncanary", "Zq-" * 60],
+)
+def test_no_error_repeats_the_value_of_an_argument(home: Path, canary: str) -> None:
+    """Every argument of every verb, in every form: an error names what is wrong, and a log keeps no more."""
+    make(home, id="a")
+    forms: list[Any] = [
+        canary, [canary], {"kind": canary}, {"kind": "cron", "expr": canary}, {"kind": "once", "run_at": canary},
+        {"kind": "cron", "expr": f"{canary} * * *"}, {"kind": "explicit", "platform": canary}, {"secret": canary},
+        {"id": canary}, [{"id": canary}], {"provider": canary, "key": canary}, [{"match": {"platform": canary}}],
+        {"a": [{"b": canary}]}, f"every {canary}", f"slack:{canary}:{canary}:x", f"in 5{canary}",
+    ]  # fmt: skip
+    for op, verb in VERBS.items():
+        full = {"prompt": "x", "schedule": "every 2h", "id": "a", "name": "n", "path": "SOUL.md", "platform": "slack"}
+        given = {"prompt": "x"} if op == "jobs.create" else full
+        for name in sorted(verb.args):
+            for form in forms:
+                args = {**{k: v for k, v in given.items() if k in verb.args}, name: form}
+                answer = apply_operator(Home(home), op, args, "default", AT)
+                if not answer["ok"]:
+                    assert "Zq" not in answer["error"], (op, name, form, answer["error"])
+    assert "no job zz" in refused(home, "jobs.pause", id="zz")

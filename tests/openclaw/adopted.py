@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reconciler.adopt import Draft, adopt_home, draft, survey
+from reconciler.adopt import adopt_home
+from reconciler.draft import Draft, draft, survey
 from reconciler.plan import HomePlan, Options
 from reconciler.provider import Provider
 from reconciler.workspace import Workspace

@@ -1,13 +1,12 @@
 """A real home from nothing to a running one: made, written while it is stopped, and written through its gateway.
 
-The tests of one version share a home and go on from each other's end, since each start of a gateway costs ten seconds.
+The chapters go on from each other's end, since each start of a gateway costs ten seconds.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,24 +54,6 @@ class Story(World):
         return serving.find(home.locate(self.lab.ref().place, str(self.lab.root))) is None
 
 
-@pytest.fixture(scope="module", params=labs.VERSIONS)
-def stories(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    user = Path(os.path.realpath(tmp_path_factory.mktemp("user")))
-    lab = labs.Lab(user, str(request.param), labs.free_port())
-    kit = Kit(OpenClawProvider(), lambda path: lab)  # type: ignore[arg-type, return-value]
-    found = Story(kit, user, lab, kit.provider)  # type: ignore[arg-type]
-    found.lab = lab
-    yield found
-    lab.stop()
-
-
-@pytest.fixture
-def story(stories: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
-    monkeypatch.setenv("HOME", str(stories.lab.user))
-    monkeypatch.setenv("OPENCLAW_STATE_DIR", "/somewhere/else")  # what the caller has set leads nowhere
-    return stories
-
-
 MADE = "default: {}"
 STOPPED = """
 default:
@@ -99,7 +80,7 @@ def told(events: list[Event]) -> dict[str, str]:
     return {path: f"{found}" for path, found in outcomes(events).items()}
 
 
-def test_a_home_is_made_from_nothing_and_its_token_is_nowhere_else(story: Story) -> None:
+def a_home_is_made_from_nothing_and_its_token_is_nowhere_else(story: Story) -> None:
     story.converge(story.setup(MADE, first="provision"))
     config = story.lab.root / "openclaw.json"
     token = json.loads(config.read_text())["gateway"]["auth"]["token"]
@@ -109,7 +90,7 @@ def test_a_home_is_made_from_nothing_and_its_token_is_nowhere_else(story: Story)
     assert story.lab.cli("config", "validate").returncode == 0
 
 
-def test_the_config_of_a_stopped_home_is_written_by_its_command_line(story: Story) -> None:
+def the_config_of_a_stopped_home_is_written_by_its_command_line(story: Story) -> None:
     story.converge(story.setup(STOPPED.replace("PORT", str(story.lab.port))))
     config = story.config()
     assert config["gateway"]["port"] == story.lab.port
@@ -118,8 +99,12 @@ def test_the_config_of_a_stopped_home_is_written_by_its_command_line(story: Stor
     assert not story.lab.root.joinpath("state", "openclaw.sqlite").exists() or story.holds_no_gateway()
 
 
-def test_what_the_command_line_refuses_comes_back_in_its_words_and_the_rest_is_written(story: Story) -> None:
-    text = STOPPED.replace("PORT", str(story.lab.port)).replace("level: warn", "level: info, logging.nonsense: 1")
+def what_the_command_line_refuses_comes_back_in_its_words_and_the_rest_is_written(story: Story) -> None:
+    text = STOPPED.replace("PORT", str(story.lab.port)).replace("level: warn", "level: info")
+    if story.lab.version == labs.OLD:  # the same code, and three more starts of a slow program
+        story.converge(story.setup(text))
+        return
+    text = text.replace("level: info", "level: info, logging.nonsense: 1")
     events = story.apply(story.setup(text))
     assert told(events) == {
         "default/settings/logging.level": "applied",
@@ -130,7 +115,7 @@ def test_what_the_command_line_refuses_comes_back_in_its_words_and_the_rest_is_w
     assert story.config()["logging"] == {"level": "info"}
 
 
-def test_a_job_of_a_stopped_home_is_made_through_a_quiet_gateway_that_is_gone_then(story: Story) -> None:
+def a_job_of_a_stopped_home_is_made_through_a_quiet_gateway_that_is_gone_then(story: Story) -> None:
     text = STOPPED.replace("PORT", str(story.lab.port)).replace("level: warn", "level: info") + JOB
     before = (story.lab.root / "openclaw.json").read_bytes()
     story.converge(story.setup(text))
@@ -140,7 +125,7 @@ def test_a_job_of_a_stopped_home_is_made_through_a_quiet_gateway_that_is_gone_th
     assert story.apply(story.setup(text)) == []
 
 
-def test_a_running_home_gets_an_agent_with_all_that_it_has(story: Story) -> None:
+def a_running_home_gets_an_agent_with_all_that_it_has(story: Story) -> None:
     config = story.lab.root / "openclaw.json"
     drawn = json.loads(config.read_text())["gateway"]["auth"]["token"]
     config.write_text(config.read_text().replace(drawn, labs.TOKEN))  # the tests' own client knows that one
@@ -160,7 +145,7 @@ def test_a_running_home_gets_an_agent_with_all_that_it_has(story: Story) -> None
     assert tree(story.root / "state") == before
 
 
-def test_a_file_changes_under_its_hash_and_comments_are_kept_aside(story: Story) -> None:
+def a_file_changes_under_its_hash_and_comments_are_kept_aside(story: Story) -> None:
     config = story.lab.root / "openclaw.json"
     config.write_text("// by hand\n" + config.read_text())
     text = STOPPED.replace("PORT", str(story.lab.port)).replace("level: warn", "level: error") + JOB
@@ -174,7 +159,7 @@ def test_a_file_changes_under_its_hash_and_comments_are_kept_aside(story: Story)
     assert (Path(story.agents()["ops"]["workspace"]) / "SOUL.md").read_text() == "Be kind.\n"
 
 
-def test_a_setting_that_restarts_the_gateway_is_waited_for(story: Story) -> None:
+def a_setting_that_restarts_the_gateway_is_waited_for(story: Story) -> None:
     text = STOPPED.replace("PORT", str(story.lab.port)).replace(
         "level: warn", "level: error, gateway.customBindHost: 127.0.0.1"
     )
@@ -184,7 +169,9 @@ def test_a_setting_that_restarts_the_gateway_is_waited_for(story: Story) -> None
     assert len(story.lab.jobs()) >= 2
 
 
-def test_a_model_that_openclaw_does_not_know_is_refused_in_its_words(story: Story) -> None:
+def a_model_that_openclaw_does_not_know_is_refused_in_its_words(story: Story) -> None:
+    if story.lab.version == labs.OLD:
+        return  # it looks at no model, and takes any name
     text = STOPPED.replace("PORT", str(story.lab.port)).replace(
         "level: warn", "level: error, gateway.customBindHost: 127.0.0.1"
     )
@@ -196,7 +183,7 @@ def test_a_model_that_openclaw_does_not_know_is_refused_in_its_words(story: Stor
     assert story.config() == before
 
 
-def test_an_agent_goes_with_a_review_and_leaves_its_files(story: Story) -> None:
+def an_agent_goes_with_a_review_and_leaves_its_files(story: Story) -> None:
     workspace = Path(story.agents()["ops"]["workspace"])
     text = STOPPED.replace("PORT", str(story.lab.port)).replace(
         "level: warn", "level: error, gateway.customBindHost: 127.0.0.1"
@@ -210,3 +197,34 @@ def test_an_agent_goes_with_a_review_and_leaves_its_files(story: Story) -> None:
     assert "ops" not in story.agents()
     assert workspace.is_dir()
     assert list(story.stored().values()) == ["brief"]
+
+
+CHAPTERS = (
+    a_home_is_made_from_nothing_and_its_token_is_nowhere_else,
+    the_config_of_a_stopped_home_is_written_by_its_command_line,
+    what_the_command_line_refuses_comes_back_in_its_words_and_the_rest_is_written,
+    a_job_of_a_stopped_home_is_made_through_a_quiet_gateway_that_is_gone_then,
+    a_running_home_gets_an_agent_with_all_that_it_has,
+    a_file_changes_under_its_hash_and_comments_are_kept_aside,
+    a_setting_that_restarts_the_gateway_is_waited_for,
+    a_model_that_openclaw_does_not_know_is_refused_in_its_words,
+    an_agent_goes_with_a_review_and_leaves_its_files,
+)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("version", labs.VERSIONS)
+def test_a_home_from_nothing_to_a_running_one(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = Path(os.path.realpath(tmp_path))
+    lab = labs.Lab(user, version, labs.free_port())
+    monkeypatch.setenv("HOME", str(user))
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", "/somewhere/else")  # what the caller has set leads nowhere
+    kit = Kit(OpenClawProvider(), lambda path: lab)  # type: ignore[arg-type, return-value]
+    story = Story(kit, user, lab, kit.provider)  # type: ignore[arg-type]
+    story.lab = lab
+    try:
+        for chapter in CHAPTERS:
+            print(chapter.__name__)
+            chapter(story)
+    finally:
+        lab.stop()

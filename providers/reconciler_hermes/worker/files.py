@@ -70,13 +70,7 @@ def _delete(op: dict[str, Any], folder: int, name: str, data: bytes | None, mode
     """The whole file, or only our block in it; a file that began with our block goes with it."""
     if data is None:
         return "ok", ""
-    what = op["what"]
-    if what == "look":
-        text = data.decode("utf-8", errors="replace")
-        what = "block" if blocks.find(text, op["path"], owner) is not None else "whole"
-        if what == "whole" and op["path"].split("/")[0] not in _FOR_PROGRAMS:
-            return "refused", f"{op['path']} has none of our markers, so that it is not known to be ours"
-    left = "" if what == "whole" else blocks.put(data.decode("utf-8"), op["path"], owner, None)
+    left = "" if op["what"] == "whole" else blocks.put(data.decode("utf-8"), op["path"], owner, None)
     if left:
         _write(folder, name, left.encode("utf-8"), mode)
     else:

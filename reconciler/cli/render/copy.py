@@ -27,7 +27,7 @@ def tell(made: Copy, source: str, setup: str) -> None:
         out(f"  {target.ref.id}/{profile} needs these secrets, by name only: {', '.join(map(safe, names))}")
     for note in made.notes:
         out(f"  {safe(source)}: {safe(note)}")
-    _behind(made.behind, source)
+    _behind(made.behind, source, made.count(Fidelity.REFUSED) > 0)
     if any(item.address.kind.value == "jobs" and item.fidelity is not Fidelity.REFUSED for item in made.items):
         out("\nAfter the move both homes have these jobs: pause the old ones, or stop what runs them.")
     if target.blank and target.observation.blocked:
@@ -55,12 +55,12 @@ def _item(item: Item, style: Style) -> None:
         out(f"      will wait: {safe(item.waits)}")
 
 
-def _behind(parts: Sequence[Behind] | None, source: str) -> None:
+def _behind(parts: Sequence[Behind] | None, source: str, refused: bool) -> None:
     if parts is None:
         out(f"\nWhat stays behind in {safe(source)} cannot be listed: its provider does not tell.")
         return
     if not parts:
-        out(f"\nNothing stays behind in {safe(source)}.")
+        out(f"\nNothing {'else ' if refused else ''}stays behind in {safe(source)}.")
         return
     out(f"\nStays behind in {safe(source)}, untouched:")
     width = max(len(safe(part.path)) for part in parts)

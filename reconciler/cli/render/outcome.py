@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -30,6 +31,7 @@ class Reporter:
         self._quiet = quiet
         self._style = Style(sys.stdout)
         self._progress = ""
+        self._started = time.monotonic()
 
     def tell(self, event: Event) -> None:
         if self._quiet:
@@ -72,8 +74,11 @@ class Reporter:
         last = {(e.address, e.row): e.outcome for e in told if e.what == "outcome"}
         counts = Counter(str(o) for o in last.values())
         if not counts and not any(h.open for h in plan.homes):
-            out("Nothing to do.")
+            if any(h.hold or any(a.hold or a.held_fields for a in h.actions) for h in plan.homes):
+                out("Nothing was done: what is held waits for you.")
+            else:
+                out("Nothing was done." if any(h.failed for h in plan.homes) else "Nothing to do.")
             return
-        seconds = sum(e.seconds for e in told if e.what == "home-end")
+        seconds = time.monotonic() - self._started
         words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "nothing was done"
         out(self._style("Applied: ", "bold") + words + (f"  ({seconds:.1f} s)" if seconds >= 0.05 else ""))

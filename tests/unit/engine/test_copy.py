@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from reconciler.adopt import Survey, draft
 from reconciler.copy import Copy, Fidelity, Target, copy
+from reconciler.draft import Survey, draft
 from reconciler.observe import Observation, Observed, Unknown
 from reconciler.place import LocalPlace
 from reconciler.provider import Behind, Canon, HomeRef, Portable, Resolve
@@ -87,12 +88,12 @@ def test_a_field_that_the_work_hangs_on_takes_the_thing_with_it_and_what_stood_o
     target.refuses = {"workdir": "one folder for all"}
     made = copied(provider, target)
     assert said(made) == {
-        "default/jobs/last": ("semantic", ("without context_from: it names jobs that are not there",)),
+        "default/jobs/last": ("refused", ("its context comes from nobody, which is not in the home",)),
         "default/jobs/other": ("exact", ()),
         "default/jobs/page": ("refused", ("one folder for all",)),
         "default/jobs/sum": ("refused", ("its context comes from page, which is refused",)),
     }
-    assert set(made.block["profiles"]["default"]["jobs"]) == {"other", "last"}
+    assert set(made.block["profiles"]["default"]["jobs"]) == {"other"}
 
 
 def test_equal_words_with_another_meaning() -> None:
@@ -131,9 +132,54 @@ def test_secrets_go_by_name_and_what_holds_one_in_the_clear_is_refused_by_name()
 
 
 def test_where_an_answer_went_that_has_no_words() -> None:
-    made = copied(homes(brief={**JOB, "deliver": {"$native": "origin"}}), Picky())
-    assert said(made)["default/jobs/brief"][0] == "semantic"
-    assert made.block["profiles"]["default"]["jobs"]["brief"]["deliver"] == "local"
+    """A job whose answer would go elsewhere does something else: it is refused, and what stood on it."""
+    provider = homes(brief={**JOB, "deliver": {"$native": "origin"}}, keep=JOB)
+    brief, keep = provider.home("/old").jobs()
+    provider.home("/old").add_job("sum", **{**JOB, "context_from": [brief]})
+    provider.home("/old").add_job("both", **{**JOB, "context_from": [keep]})
+    made = copied(provider, Picky())
+    rows = said(made)
+    assert rows["default/jobs/brief"][0] == "refused" and "deliver" in rows["default/jobs/brief"][1][0]
+    assert rows["default/jobs/sum"] == ("refused", ("its context comes from brief, which is refused",))
+    jobs = made.block["profiles"]["default"]["jobs"]
+    assert set(jobs) == {"keep", "both"} and jobs["both"]["context_from"] == ["keep"]
+
+
+def test_no_field_that_work_needs_is_ever_dropped() -> None:
+    """The closed list of the docs: a thing is without a field only if the field is on it; else it is refused."""
+    whole = {
+        **JOB, "context_from": ["self"], "skills": ["a"], "workdir": "/w", "model": {"provider": "p", "model": "m"},
+        "toolsets": ["t"], "repeat": 3, "before": "x.sh", "paused": True, "metadata": {"a": 1}, "session": "main",
+        "monitor": {"url": "https://x.example"}, "failure_deliver": "local",
+    }  # fmt: skip
+    for name in whole:
+        target = Picky()
+        target.refuses = {name: "no room"}
+        made = copied(homes(brief=whole), target)
+        [(fidelity, changes)] = said(made).values()
+        droppable = name in ("metadata", "session", "failure_deliver")
+        assert (fidelity, changes) == (
+            ("semantic", (f"without {name}: no room",)) if droppable else ("refused", ("no room",))
+        ), name
+        for odd in ({"$hidden": "0" * 32}, {"$native": "x"}):
+            [(fidelity, changes)] = said(copied(homes(brief={**whole, name: odd}), Picky())).values()
+            assert fidelity == ("semantic" if droppable else "refused") and changes, name
+
+
+def test_a_block_that_a_setup_declares_goes_as_a_block(tmp_path: Path) -> None:
+    (tmp_path / "rules.md").write_text("Be kind.")
+    for text, kind in (("Be kind.\n", "exact"), ("Be cruel.\n", "semantic")):
+        provider = homes()
+        provider.home("/old").things["default", Kind.FILE] = {"SOUL.md": {"block": text}, "A.md": {"block": "stray"}}
+        ref = HomeRef("main", "hermes", LocalPlace(), "/old")
+        found = Survey(ref, provider, provider.observe(ref, None))  # type: ignore[arg-type]
+        there = HomeRef("work", "native", LocalPlace(), "/new")
+        target = Picky()
+        drafted = draft(found, "work", "/new", blocks={("default", "SOUL.md"): "rules.md"}, folder=tmp_path)
+        made = copy(found, drafted, Target(there, target, target.blank(there), blank=True), None)
+        assert made.block["profiles"]["default"]["files"] == {"SOUL.md": {"block": "rules.md"}}
+        assert said(made)["default/files/SOUL.md"][0] == kind
+        assert said(made)["default/files/A.md"][0] == "refused"
 
 
 def test_a_store_that_cannot_be_read_is_no_empty_one() -> None:

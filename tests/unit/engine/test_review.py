@@ -213,3 +213,12 @@ def test_what_another_setup_declares_stays_and_the_plan_is_quiet(world: World) -
     assert world.plan().homes[0].notes == ()
     declare("solo", "a: 1, c: 3")
     assert world.home().things["default", Kind.SETTING]["x.y"]["value"] == {"a": 1, "b": 2, "c": 3}
+
+
+def test_a_delete_says_that_the_thing_was_edited_since(world: World) -> None:
+    world.setup(HEAD + home_text(JOBS + "          other: {schedule: {every: 30m}, prompt: x, deliver: local}\n"))
+    world.apply()
+    world.setup(HEAD + home_text())
+    assert world.rows()["main/default/jobs/other"].notes == ()
+    world.edit([{"set": "default/jobs/other", "prompt": "Somebody's work."}])
+    assert "since the last apply: prompt" in world.rows()["main/default/jobs/other"].notes[0]

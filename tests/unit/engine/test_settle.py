@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from reconciler.consent import Consent
+from reconciler.event import EXIT, exit_code
 from reconciler.plan import Options
 from reconciler.testing.faulty import Crash, Fault, FaultyProvider
+from reconciler_state.errors import StateError
+from reconciler_state.files import Files
 from world import World, outcomes
 
 SETUP = """version: 1
@@ -149,4 +152,26 @@ def test_interrupted_between_steps_leaves_the_rest_for_later(world: World) -> No
     assert "skipped" in done.values()
     assert "applied" in done.values()
     assert set(outcomes(world.apply()).values()) == {"applied"}
+    assert world.rows() == {}
+
+
+def test_what_was_written_and_could_not_be_recorded_is_uncertain(world: World) -> None:
+    """L10: the door has been used, so nothing was skipped; the next run looks, and no job is made twice."""
+
+    class Full(Files):
+        def write(self, path: Path, data: bytes) -> None:
+            if path.parent.name == "homes" and world.home().jobs("default"):
+                raise StateError(f"{path}: no space left on the device")
+            super().write(path, data)
+
+    sound, world.store.files = world.store.files, Full()
+    events = world.apply()
+    done = outcomes(events)
+    made = [a for a, o in done.items() if o == "uncertain"]
+    assert made and all("/jobs/" in a for a in made), done
+    assert exit_code({EXIT[e.outcome] for e in events if e.outcome is not None}) == 6
+    world.store.files = sound
+    jobs = dict(world.home().jobs("default"))
+    assert set(outcomes(world.apply()).values()) <= {"applied"}
+    assert jobs.keys() <= world.home().jobs("default").keys() and len(world.home().jobs("default")) == 2
     assert world.rows() == {}

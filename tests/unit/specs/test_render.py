@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from typing import Any
 
+import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from reconciler_specs.document import Document
+from reconciler_specs.edit import SetupEditor
 from reconciler_specs.load import load_text
-from reconciler_specs.render import ambiguous, render_home, render_setup, starter
+from reconciler_specs.render import HIDDEN, ambiguous, render_home, render_setup, starter
 
 HOME: dict[str, Any] = {
     "harness": "hermes",
@@ -134,3 +139,75 @@ def test_what_is_not_quoted_is_text_to_every_reader(text: str) -> None:
     if not ambiguous(text):
         assert yaml.safe_load(f"a: {text}") == {"a": text}
         assert yaml.safe_load(f"a: {text}\n") == yaml.load(f"a: {text}", yaml.BaseLoader)
+
+
+_UNSEEN = (
+    "\x7f\x80\x85\x9f\xad\u200b\u200c\u200d\u200e\u202e\u2028\u2029\u2060\u2066\u3164\ufe0f\ufeff\U000e0041\U000e0100"
+)
+_ANY = st.text(
+    st.sampled_from(_UNSEEN + "\r\n\t \x01\x0b\x1b:#'\"\\-ab$(\u00e4\u2764\U0001f600")
+    | st.characters(codec="utf-8", exclude_characters="\x00")
+)
+_JOINERS = "\u200c\u200d\ufe0f"  # they stand where they shape what is before them
+
+
+def _raw(text: str) -> list[str]:
+    """What stands in a file and a reviewer would not see."""
+    wrong = [
+        c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") and c not in "\n\t" + _JOINERS
+    ]
+    return [hex(ord(c)) for c in [*wrong, *HIDDEN.findall(text)]]
+
+
+@settings(max_examples=300, deadline=None)
+@given(_ANY, _ANY)
+@example("a\x85b", "a\u2028b\n")
+@example("a\rb\r\n", "\ufeffa\n\nb")
+@example("a  \n\tb \n", "\tx\n ")
+@example("a\u202eb\n", "line\nhid\u200bden\n")
+@example("\x01", "a\U000e0041\nb\n")
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_any_text_reads_back_and_nothing_in_it_is_hidden(
+    tmp_path_factory: pytest.TempPathFactory, form: str, text: str, key: str
+) -> None:
+    home = {
+        "harness": "hermes",
+        "path": "/x",
+        "profiles": {"default": {"settings": {"x": {"in": [text], f"k{key}": text}}, "jobs": {"j": {"prompt": text}}}},
+    }
+    said = home["profiles"]["default"]  # type: ignore[index]
+    rendered = render_setup("solo", {"main": home})
+    assert _raw(rendered) == []
+    read = Document.parse(rendered).root.plain(nulls=True)["homes"]["main"]["profiles"]["default"]
+    assert _unescaped(read) == said
+    path = tmp_path_factory.getbasetemp() / f"any-text.{form}"
+    for begun in ('{"version": 1, "name": "a", "homes": {}}', "version: 1\nname: a\nhomes: {}\nx: {y: 1}\n"):
+        if form == "json" and not begun.startswith("{"):
+            continue
+        path.write_text(begun)
+        editor = SetupEditor(path)
+        editor.set(("x-a", f"k{key}"), text)
+        editor.set(("x-b",), {f"k{key}": [text]})
+        editor.add_home("two", home)
+        editor.set(("homes", "two", "x-c"), text)
+        edited = editor.text()
+        assert _raw(edited) == []
+        read = Document.parse(edited, str(path)).root.plain(nulls=True)
+        assert _unescaped(read["x-a"]) == {f"k{key}": text}
+        assert _unescaped(read["x-b"]) == {f"k{key}": [text]}
+        assert _unescaped(read["homes"]["two"]["profiles"]["default"]) == said
+        assert form != "json" or json.loads(edited)["x-b"]
+
+
+def test_what_shapes_a_letter_stands_as_it_is() -> None:
+    text = "\u2764\ufe0f \U0001f468\u200d\U0001f469 1\ufe0f\u20e3 \u0645\u06cc\u200c\u062e\n" * 2
+    home = {"harness": "hermes", "path": "/x", "profiles": {"default": {"jobs": {"j": {"prompt": text}}}}}
+    assert text.splitlines()[0] in render_setup("solo", {"main": home})
+
+
+def _unescaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("$$(", "$(")
+    if isinstance(value, dict):
+        return {k: _unescaped(v) for k, v in value.items()}
+    return [_unescaped(v) for v in value] if isinstance(value, list) else value

@@ -259,3 +259,17 @@ def test_a_part_is_never_written_over(tmp_path: Path, monkeypatch: pytest.Monkey
     j.end(STATE)
     begun(tmp_path, BRIEF)
     assert kept.read_bytes() == b"" and j.path.with_name(f"{HOME.key}.3.jsonl").stat().st_size > 0
+
+
+@pytest.mark.parametrize("left", [b"", b"\x00\xff\x13 no line of ours", b'{"what": "run", "format": 1'])
+def test_a_journal_with_nothing_in_it_beside_a_state_is_damaged(tmp_path: Path, left: bytes) -> None:
+    """What was begun and not ended would be forgotten; one that is not there at all is a journal put aside."""
+    j, ids = begun(tmp_path, BRIEF)
+    j.done([Done(ids[BRIEF.address], "uncertain")])
+    j.end(STATE)
+    j.path.write_bytes(left)
+    with pytest.raises(StateDamaged, match="nothing of ours"):
+        journal(tmp_path).check(STATE)
+    store = LocalStore(tmp_path)
+    assert len(store.repair(do=True).aside) == 1
+    journal(tmp_path).check(STATE)

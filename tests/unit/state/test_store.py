@@ -310,3 +310,17 @@ def test_what_a_newer_program_wrote_keeps_no_other_from_repair(store: LocalStore
     found = store.repair(do=True)
     assert len(found.aside) == len(found.left) == 1 and newer.name in found.left[0]
     assert newer.exists() and not store.path(HOME).exists()
+
+
+@pytest.mark.parametrize("left", [b"", b"short", b"x" * 33])
+def test_a_damaged_key_is_put_aside_by_repair(store: LocalStore, left: bytes) -> None:
+    store.keep_key(HOME, b"k" * 32)
+    path = store.root / "keys" / HOME.key
+    assert not store.repair(do=True).aside
+    path.write_bytes(left)
+    with pytest.raises(StateDamaged):
+        store.key_for(HOME)
+    assert not store.repair("/srv/homes/another", do=True).aside
+    assert len(store.repair(HOME.path, do=True).aside) == 1
+    assert store.key_for(HOME) is None and not store.repair(do=True).aside
+    assert [p.read_bytes() for p in path.parent.iterdir()] == [left]
