@@ -17,6 +17,9 @@ _NAMES = frozenset(
 )
 """Arguments that say which thing is meant: an error names it."""
 _NAME = re.compile(r"[A-Za-z0-9_.@/:|-]{1,64}")
+_TIMES = frozenset({"schedule", "expr", "run_at", "tz", "minutes"})
+"""Arguments that say when: a person has to see which of its words is wrong."""
+_TIME = re.compile(r"(?:every +|in +)?[0-9*/,:+TZ-]{1,32}(?: +[0-9*/,-]{1,16}){0,5}[mhd]?")
 _QUOTED = re.compile(r"""(['"`])(.+?)\1""", re.DOTALL)
 _TELLING = 8  # a shorter value that is not quoted may as well be a word of the sentence
 
@@ -106,4 +109,6 @@ def _values(value: Any, key: str = "") -> Iterator[tuple[str, bool]]:
         for item in value:
             yield from _values(item, key)
     elif isinstance(value, str) and value.strip():
-        yield value.strip(), key in _NAMES and _NAME.fullmatch(value) is not None
+        named = key in _NAMES and _NAME.fullmatch(value) is not None
+        timed = key in _TIMES and _TIME.fullmatch(value.strip()) is not None
+        yield value.strip(), named or timed

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from native.lab import AT, do, tree
+from native.lab import AT, do, refused, tree
 from reconciler.observe import Wanted
 from reconciler.place import LocalPlace
 from reconciler.provider import HomeRef
@@ -65,3 +65,9 @@ def test_what_a_runtime_derives_is_never_touched_and_never_seen(home: Path) -> N
     assert {name: data for name, data in tree(home).items() if name.startswith("codex")} == {
         name: data for name, data in before.items() if name.startswith("codex")
     }
+
+
+def test_an_error_shows_the_time_that_is_wrong_and_no_other_value(home: Path) -> None:
+    assert '"61 * * * *"' in refused(home, "jobs.create", prompt="x", schedule="61 * * * *")
+    words = refused(home, "jobs.create", prompt="x", schedule="every hour of my canary-0123456789")
+    assert "canary" not in words
