@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from reconciler.observe import Unknown
 from reconciler.place import Place, Stat
-from reconciler_shape import places
+from reconciler_shape import places, trust
 from reconciler_specs.shape import Json
 
 from . import home
@@ -128,13 +127,4 @@ def _node(place: Place, folder: str, options: Mapping[str, Json]) -> str:
 
 def unsafe(place: Place, found: Install) -> str:
     """Why we do not run it (L17): somebody else may write it, or what runs it. "" if nobody may."""
-    uid = place.uid()
-    for path in (found.script, posixpath.dirname(found.script), place.resolve(found.node)):
-        stat = places.lstat(place, path)
-        if isinstance(stat, Unknown) or stat is None:
-            return f"{path} cannot be looked at"
-        if stat.uid not in (0, uid):
-            return f"{path} belongs to uid {stat.uid}, who could change what runs as you"
-        if stat.kind != "link" and stat.mode & 0o002:
-            return f"{path} may be written by everybody"
-    return ""
+    return trust.unsafe(place, (found.script, posixpath.dirname(found.script), place.resolve(found.node)))
