@@ -16,12 +16,13 @@ from reconciler_specs.render import render_setup
 from reconciler_specs.setting import split_setting
 from reconciler_specs.setup import Home
 from reconciler_specs.shape import Json
+from reconciler_specs.tables import TABLES
 from reconciler_specs.values import NAME
 
 from .errors import ProviderError, UsageError
 from .observe import Observation, Observed, Unknown, Wanted
 from .place import LocalPlace, Place
-from .provider import HomeRef, Provider
+from .provider import HomeRef, Provider, traits_of
 from .redact import is_hidden
 
 # A file longer than this stays where it is: a setup is for people to read.
@@ -135,7 +136,7 @@ def _leave_out_unfit(made: Draft) -> None:
     if not _unfit(made, made.block):
         return
     for profile, block in made.block["profiles"].items():
-        for group in ("inference", "settings", "files", "jobs"):
+        for group in ("inference", "settings", "files", *(kind.value for kind in TABLES), "jobs"):
             things = block.get(group, {})
             for key in list(things):
                 if group == "inference":
@@ -239,7 +240,8 @@ def _profile(
             block["inference"] = dict(value)
     settings, files = _settings(found, made, profile, only, everything), _files(found, made, profile, only, blocks)
     jobs = _jobs(found, made, profile, only, keys)
-    for name, value in (("settings", settings), ("files", files), ("jobs", jobs)):
+    tables = [(kind.value, _named(found, made, profile, only, kind)) for kind in TABLES]
+    for name, value in (("settings", settings), ("files", files), *tables, ("jobs", jobs)):
         if value:
             block[name] = value
     return block
@@ -291,6 +293,28 @@ def _files(
         else:
             files[thing.id] = value
     return files
+
+
+def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> dict[str, Json]:
+    """The things of a kind that its field table says all of, by their ids, or by names where ids are the harness's."""
+    by_place = traits_of(found.provider.traits, kind).by_place
+    block: dict[str, Json] = {}
+    for thing in _things(found, profile, kind):
+        key = thing.id if by_place else _key(thing.name or thing.id, set(block))
+        address = Address(made.home_id, profile, kind, key)
+        if not _wanted(only, address) or set(thing.fields) <= thing.defaults:
+            continue
+        value = dict(found.provider.express(thing, found.observation))
+        if not value:
+            made.leave(address, "holds what a setup must not, or cannot, say")
+            continue
+        unsaid = sorted(n for n, v in thing.fields.items() if n not in value and n not in thing.defaults)
+        if unsaid:
+            made.look.append(f"{address}: {', '.join(unsaid)} cannot be said in a setup; it stays as it is")
+        block[key] = value
+        if not by_place:
+            made.ids[address] = thing.id
+    return block
 
 
 def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tuple[str, str], str]) -> dict[str, Json]:

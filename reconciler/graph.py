@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
+from reconciler_specs.tables import TABLES
 
 from .action import Action, Row
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 # Makes what others stand on first, where nothing else decides.
-_KINDS = {k: i for i, k in enumerate((Kind.HOME, Kind.PROFILE, Kind.FILE, Kind.SETTING, Kind.INFERENCE, Kind.JOB))}
+_FIRST = (Kind.HOME, Kind.PROFILE, Kind.SECRET, Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB, Kind.KIT)
+_KINDS = {kind: place for place, kind in enumerate(_FIRST)}
 
 Edge = tuple[int, int]
 

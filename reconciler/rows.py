@@ -246,13 +246,13 @@ def _let_go(triple: Triple, rules: Rules) -> Action:
 
 
 def _shape(address: Address, canon: Canon, resource: Resource | None, name: str, base: Base | None) -> Shape:
-    """A field's value class, also of one that left the setup; a setting's comes from its values, both of them, so
-    that taking a key away leaves what was never declared below it (L2)."""
-    if address.kind is Kind.SETTING:
+    """A field's value class, also of one that left the setup; a free one's (a setting's) comes from its values, both
+    of them, so that taking a key away leaves what was never declared below it (L2)."""
+    entry = BY_KIND[address.kind].get(name)
+    if address.kind is Kind.SETTING or (entry is not None and entry.shape.free and name not in canon.shapes):
         return shape_over(canon.fields.get(name, ABSENT), from_base(base.declared) if base else ABSENT)
     if name in canon.shapes or (resource is not None and name in resource.shapes):
         return shape_in(canon, resource, name)
-    entry = BY_KIND[address.kind].get(name)
     return entry.shape if entry is not None else Shape()
 
 

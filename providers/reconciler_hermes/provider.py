@@ -101,7 +101,7 @@ class HermesProvider:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
                 return Canon(fields, refused={"": why} if why else {})
-        return Canon(dict(resource.fields))
+        return Canon({}, refused={"": f"{address.kind} cannot be declared for a home of this harness yet"})
 
     def _around(self, resource: Resource, observation: Observation) -> jobcanon.Around:
         """What surrounds a profile's jobs, made once for all of them."""

@@ -53,7 +53,7 @@ def thing(resource: Resource, around: Around, resolve: Resolve, now: datetime) -
             why = ops_profiles.name_refusal(name) if name != DEFAULT else ""
             fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
             return Canon(fields, refused={"": why} if why else {})
-    return Canon(dict(resource.fields))
+    return Canon({}, refused={"": f"{resource.address.kind} cannot be declared for a home of this harness yet"})
 
 
 def _missing(names: Sequence[str], around: Around) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
+from reconciler_specs.tables import TABLES
 
 from ..action import CLEAR, Action, Fact, Row
 from ..bind import resolve_refs
@@ -22,6 +23,7 @@ from ..place import Place
 from ..provider import Answer, Canon, Code, Door, HomeRef, KindTraits, Resolve, Step
 
 _ids = count(1)
+_KINDS = (Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
 
 
 @dataclass
@@ -64,6 +66,7 @@ class MemoryProvider:
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.JOB: KindTraits(),
+        **dict.fromkeys(TABLES, KindTraits(by_place=True)),
     }
 
     def __init__(self, homes: dict[str, MemoryHome] | None = None) -> None:
@@ -87,7 +90,7 @@ class MemoryProvider:
         things: dict[tuple[str, Kind], Mapping[str, Observed] | Unknown] = {}
         profiles = list(store.things.get(("", Kind.PROFILE), {}))
         for profile in profiles:
-            for kind in (Kind.FILE, Kind.SETTING, Kind.INFERENCE, Kind.JOB):
+            for kind in _KINDS:
                 things[profile, kind] = {}
         for key, records in store.things.items():
             things[key] = {i: _observed(key, i, fields) for i, fields in records.items()}
@@ -101,7 +104,7 @@ class MemoryProvider:
         things: dict[tuple[str, Kind], Mapping[str, Observed] | Unknown] = {
             ("", Kind.PROFILE): {"default": Observed(Kind.PROFILE, "default", "default")}
         }
-        for kind in (Kind.FILE, Kind.SETTING, Kind.INFERENCE, Kind.JOB):
+        for kind in _KINDS:
             things |= {(name, kind): {} for name in {"default", *profiles}}
         return Observation(version="1.0", things=things)
 

@@ -17,10 +17,19 @@ class Kind(StrEnum):
     SETTING = "settings"
     INFERENCE = "inference"
     JOB = "jobs"
+    CHANNEL = "channels"
+    ROUTE = "routes"
+    WEBHOOK = "webhooks"
+    MCP_SERVER = "mcp_servers"
+    TOOLSET = "toolsets"
+    SKILL = "skills"
+    PLUGIN = "plugins"
+    KIT = "planning_kits"
+    SECRET = "secrets"
 
 
 # Words that stand in an address between the profile and the key.
-KIND_WORDS = frozenset({Kind.FILE, Kind.SETTING, Kind.INFERENCE, Kind.JOB})
+KIND_WORDS = frozenset(Kind) - {Kind.HOME, Kind.PROFILE}
 # Kinds of which a profile has just one, so that they take no key.
 SINGLETONS = frozenset({Kind.INFERENCE})
 

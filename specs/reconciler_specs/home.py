@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
 
 from . import file, inference, job, profile, setting
 from .address import Address, Kind
+from .channel import split_key
 from .document import Node, shown
 from .errors import Where
 from .policy import DEFAULTS, Policy, read_policy
@@ -33,6 +34,8 @@ from .resource import Mode, Resource
 from .setup import HARNESSES, Home
 from .shape import Json
 from .sources import Sources
+from .table import Around, read_things
+from .tables import TABLES
 from .values import NAME, PROFILE, Filled, Flag, Refusal, Zone, plain, word
 
 FIRST_CONTACT = ("ask", "adopt", "provision")
@@ -60,6 +63,7 @@ PROFILE_FIELDS: Fields = {
     "inference": Field("The models that the profile uses.", ref("Inference")),
     "settings": Field("Settings of the harness, by dotted path.", {"type": "object"}),
     "files": Field("Files of the profile, by relative path.", {"type": "object"}),
+    **{table.kind.value: Field(table.doc, {"type": "object"}) for table in TABLES.values()},
     "jobs": Field("Jobs, by your own keys.", {"type": "object"}),
 }
 # What `reconciler explain` prints.
@@ -69,6 +73,7 @@ BY_KIND: Mapping[Kind, Fields] = {
     Kind.INFERENCE: inference.FIELDS,
     Kind.SETTING: setting.FIELDS,
     Kind.FILE: file.FIELDS,
+    **{kind: table.fields for kind, table in TABLES.items()},
     Kind.JOB: job.FIELDS,
 }
 
@@ -136,7 +141,8 @@ def read_home(
             elif is_map(child, f"{home_id}/{name}", reasons):
                 profiles.append(name)
                 address = Address(home_id, name, Kind.PROFILE)
-                declared = _read_profile(child, address, at_key, mode, sources, reasons, resources)
+                around = Around(sources, frozenset(given.value) | {"default"})
+                declared = _read_profile(child, address, at_key, mode, around, reasons, resources)
                 if declared:
                     models[name] = declared
     if own is None:
@@ -184,7 +190,7 @@ def _read_profile(
     address: Address,
     where: Where,
     mode: Mode,
-    sources: Sources,
+    around: Around,
     reasons: Reasons,
     into: dict[Address, Resource],
 ) -> Mapping[str, Json]:
@@ -212,7 +218,7 @@ def _read_profile(
         if wrong:
             reasons.add(at, f"{what}/files: {shown(key)}: {wrong}")
         else:
-            add(file.read_file(child, Address(home, name, Kind.FILE, key), at, mode, reasons, sources))
+            add(file.read_file(child, Address(home, name, Kind.FILE, key), at, mode, reasons, around.sources))
     if settings:
         _read_settings(settings, address, mode, reasons, into)
     models = inference.Models({})
@@ -221,6 +227,10 @@ def _read_profile(
         at = node.where_key("inference")
         made, models = inference.read_inference(infer, Address(home, name, Kind.INFERENCE), at, mode, reasons)
         add(made)
+    for table in TABLES.values():
+        things = part(table.kind.value)
+        for thing in read_things(table, things, address, mode, around, reasons) if things else ():
+            add(thing)
     if jobs:
         job_keys = [k for k, _ in jobs.items()]
         file_keys = {k for k, _ in files.items()} if files else set()
@@ -241,7 +251,34 @@ def _read_profile(
                 "self is for a job's own last answer",
             )
         into.update(declared)
+    _lead(address, into)
     return models.by_name
+
+
+def _lead(profile_address: Address, into: dict[Address, Resource]) -> None:
+    """Lets jobs, webhooks and routes come after the declared channels and skills that they name (rule 7)."""
+    name = profile_address.profile
+    channels = [a for a in into if (a.profile, a.kind) == (name, Kind.CHANNEL)]
+    skills = {a.key: a for a in into if (a.profile, a.kind) == (name, Kind.SKILL)}
+    if not channels and not skills:
+        return
+    for address, resource in list(into.items()):
+        if address.profile != name or address.kind not in (Kind.JOB, Kind.WEBHOOK, Kind.ROUTE):
+            continue
+        fields = resource.fields
+        said = [fields.get(key) for key in ("deliver", "failure_deliver")]
+        named = [(t["to"], "") for t in said if isinstance(t, dict)]
+        if "match" in fields:
+            named.append((fields["match"]["channel"], fields["match"].get("account", "")))
+        more = [a for channel, account in named for a in channels if _is_channel(a.key, channel, account)]
+        more += [skills[key] for key in fields.get("skills", ()) if key in skills]
+        if more:
+            into[address] = replace(resource, needs=tuple(dict.fromkeys((*resource.needs, *more))))
+
+
+def _is_channel(key: str, channel: str, account: str) -> bool:
+    own, known = split_key(key)
+    return own == channel and (not account or not known or known == account)
 
 
 def _read_settings(

@@ -21,6 +21,7 @@ from .reading import LATER, THING_KEYS, Field, Fields, Reasons, check_keys, did_
 from .screen import screen
 from .setup import Home, Setup
 from .sources import Sources, Unusable
+from .tables import TABLES
 from .template import Parameters, merge, read_parameters
 from .values import NAME, Refusal, described, names
 
@@ -254,7 +255,8 @@ class _Loader:
             if not is_map(node, what, self.found):
                 continue
             check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, self.found, later=LATER["profile"])
-            for key, fields in (("jobs", job.FIELDS), ("files", file.FIELDS)):
+            tables = ((kind.value, table.written) for kind, table in TABLES.items())
+            for key, fields in (("jobs", job.FIELDS), ("files", file.FIELDS), *tables):
                 things = node.get(key)
                 for thing, child in things.items() if things is not None else ():
                     if is_map(child, f"{what}/{key}/{thing}", self.found):

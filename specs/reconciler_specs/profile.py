@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from .address import Address, Kind
+from .address import KIND_WORDS, Address, Kind
 from .document import Node
 from .errors import Where
 from .reading import TEXT, Field, Fields, Reasons, origins, read, read_marks, resource
@@ -13,13 +13,8 @@ from .values import Filled
 
 FIELDS: Fields = {"description": Field("What this agent is for, in a sentence.", TEXT)}
 SHAPES = {name: f.shape for name, f in FIELDS.items()}
-# Words that an address uses between profile and key, now or in a later release: no profile may be named so.
-RESERVED = frozenset(
-    {
-        "files", "settings", "inference", "jobs", "channels", "routes", "webhooks", "mcp_servers", "toolsets",
-        "skills", "plugins", "secrets", "planning_kits",
-    }
-)  # fmt: skip
+# Words that an address uses between profile and key: no profile may be named so.
+RESERVED = frozenset(kind.value for kind in KIND_WORDS)
 
 
 class Profile(BaseModel):

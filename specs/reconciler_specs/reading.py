@@ -25,13 +25,17 @@ M = TypeVar("M", bound=BaseModel)
 class Field:
     """One field of a kind: how it merges, one line for people, and its JSON Schema.
 
-    `field` is False for what steers the setup but is no field of a Resource (a file's `seed`).
+    `field` is False for what steers the setup but is no field of a Resource (a file's `seed`). A kind that is read by
+    its table alone (`table`) has its `check` here, which gives a value back as plain JSON or raises Refusal, and
+    whether it is `needed`.
     """
 
     doc: str
     schema: Schema
     shape: Shape = SCALAR
     field: bool = True
+    check: Callable[[Any], Json] | None = None
+    needed: bool = False
 
 
 Fields = Mapping[str, Field]
@@ -41,19 +45,7 @@ LATER: Mapping[str, frozenset[str]] = {
     "setup": frozenset({"secrets", "state", "notify"}),
     "include": frozenset({"secrets"}),
     "home": frozenset({"url", "secrets", "key", "project", "target", "project_settings", "planning_kits"}),
-    "profile": frozenset(
-        {
-            "worker",
-            "channels",
-            "routes",
-            "webhooks",
-            "mcp_servers",
-            "toolsets",
-            "skills",
-            "plugins",
-            "planning_kits",
-        }
-    ),
+    "profile": frozenset({"worker", "planning_kits"}),
 }
 
 
@@ -65,6 +57,16 @@ class Reasons:
 
     def add(self, where: Where, message: str, hint: str = "") -> None:
         self.found.append(Reason(where, message, hint))
+
+    def refused(self, node: Node, under: tuple[str | int, ...], what: str, refusal: Refusal) -> None:
+        """A value that was not accepted: `node` is what stands at `under` in the thing."""
+        path = refusal.path
+        if path and refusal.at_key:
+            at = node.descend(path[:-1]).where_key(str(path[-1]))
+        else:
+            at = node.descend(path).where
+        dotted = ".".join(str(part) for part in (*under, *path))
+        self.add(at, f"{what} {dotted}: {refusal.message}", refusal.hint)
 
 
 def did_you_mean(key: str, known: Iterable[str]) -> str:

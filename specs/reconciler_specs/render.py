@@ -12,10 +12,11 @@ from typing import Any
 
 from .scalars import resolve
 from .shape import Json
+from .tables import TABLES
 
 WIDTH = 110
 _ORDER = {
-    "profile": ("description", "inference", "settings", "files", "jobs"),
+    "profile": ("description", "inference", "settings", "files", *(kind.value for kind in TABLES), "jobs"),
     "home": (
         "extends", "harness", "path", "at", "harness_version", "timezone", "first_contact", "shared", "restart",
         "door", "with", "policy", "profiles",
@@ -27,6 +28,7 @@ _ORDER = {
     ),
     "file": ("source", "text", "block", "mode", "seed"),
 }  # fmt: skip
+_TABLES = frozenset(kind.value for kind in TABLES)
 _DEFAULTS: Mapping[str, Mapping[str, Json]] = {
     "home": {"first_contact": "ask", "shared": False, "restart": "ask"},
     "inference": {"rebase": "ours", "fallbacks": [], "auxiliary": {}},
@@ -211,6 +213,10 @@ def _profile(name: str, value: Mapping[str, Json], indent: int, comments: bool) 
                     lines += one(k, v, indent + 4)
             case "settings":
                 lines += _things(key, item, indent + 2)
+            case _ if key in _TABLES:
+                lines.append(f"{pad}  {key}:")
+                for k, v in item.items():
+                    lines += entry(k, v, indent + 4)
             case _:
                 lines += entry(key, item, indent + 2)
     return lines

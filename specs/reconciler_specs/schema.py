@@ -13,9 +13,12 @@ from typing import Any
 
 from . import file, home, inference, job, load, policy, profile
 from .reading import NAMES, TEXT, Fields, Schema, marks_schema, ref
+from .table import Table
+from .tables import TABLES
 
 PATH = Path(__file__).parent / "schema" / "setup.v1.schema.json"
 _NAME = "^[a-z0-9][a-z0-9_.-]{0,62}$"
+_ANY = "^[^#]+$"
 _PROFILE = "^[a-z0-9][a-z0-9_-]{0,63}$"
 _PARAMETER: Schema = {"type": "string", "pattern": r"\$\([a-z0-9][a-z0-9_.-]*\)"}
 
@@ -63,6 +66,7 @@ def _profile(suffix: str) -> Schema:
         "files": {"type": "object", "additionalProperties": {"anyOf": [ref(f"File{suffix}"), {"type": "null"}]}},
     }
     own = _fields(home.PROFILE_FIELDS)
+    parts |= {kind.value: _by_name(ref(f"{table.thing}{suffix}"), _ANY) for kind, table in TABLES.items()}
     for key, schema in parts.items():
         own[key] = {"description": home.PROFILE_FIELDS[key].doc, "anyOf": [schema, {"type": "null"}]}
     return _closed({**own, **marks_schema(profile.FIELDS)})
@@ -142,6 +146,7 @@ def _definitions() -> dict[str, Schema]:
             "then": ref("ExtendingHome"),
             "else": ref("WholeHome"),
         },
+        **{name: schema for table in TABLES.values() for name, schema in _of_table(table).items()},
         "Moved": _closed({"from": TEXT, "to": TEXT}, ["from", "to"]),
     }
     models = definitions["InferencePart"]["properties"]["models"]["anyOf"][0]
@@ -150,6 +155,19 @@ def _definitions() -> dict[str, Schema]:
         "additionalProperties": {"anyOf": [ref("ModelPart"), {"type": "null"}]},
     }
     return definitions
+
+
+def _of_table(table: Table) -> dict[str, Schema]:
+    """A kind's thing as a whole, and as the part that a template or an extending home says of it."""
+    marks = marks_schema(table.shapes)
+    own = {**_fields(table.written), **marks}
+    needed = [name for name, f in table.written.items() if f.needed]
+    whole = _closed(own, needed, **(_one_of(*table.one_of) if table.one_of else {}))
+    part = _closed(own)
+    if table.short:
+        short = table.fields[table.short].schema
+        whole, part = {"anyOf": [whole, short]}, {"anyOf": [part, short]}
+    return {table.thing: whole, f"{table.thing}Part": part}
 
 
 def _thing_of_file(**more: Any) -> Schema:

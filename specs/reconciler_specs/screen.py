@@ -10,6 +10,7 @@ from .reading import Reasons
 from .secrets import looks_secret, secret_key
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
+_NAME = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
 _USE = "write {secret: NAME}, the name under which the home keeps it"
 
 
@@ -20,7 +21,10 @@ def screen(document: Document, reasons: Reasons) -> None:
     _map_or_list(document.root, values, reasons, top=True)
 
 
-def _map_or_list(node: Node, values: bool, reasons: Reasons, *, top: bool = False, under: str = "") -> None:
+def _map_or_list(
+    node: Node, values: bool, reasons: Reasons, *, top: bool = False, under: str = "", names: bool = False
+) -> None:
+    """`names`: in a map `secrets:` a credential's key is followed by the name that the home keeps it under."""
     if node.kind == "seq":
         for child in node.value:
             if child.kind == "scalar":
@@ -38,12 +42,12 @@ def _map_or_list(node: Node, values: bool, reasons: Reasons, *, top: bool = Fals
             hidden.append(key)
             continue
         # `{secret: NAME}` is the way to name one; x-… is not ours, but a token in it is still one in the file.
-        named = key == "secret" or (top and key.startswith("x-"))
+        named = key == "secret" or (top and key.startswith("x-")) or (names and _is_name(child))
         shaped = "" if named or not secret_key(key) else key
         if child.kind == "scalar":
             _scalar(child, shaped, values, reasons)
         else:
-            _map_or_list(child, values, reasons, under=shaped)
+            _map_or_list(child, values, reasons, under=shaped, names=key == "secrets")
     for key in hidden:
         del node.value[key]
     if node.value.keys() >= {"type", "default"} and under:
@@ -62,6 +66,14 @@ def _scalar(node: Node, under: str, values: bool, reasons: Reasons) -> None:
     elif values and looks_secret(node.value):
         _report(node.where, "this looks like a credential", reasons)
         _replace(node)
+
+
+def _is_name(node: Node) -> bool:
+    return (
+        node.kind == "scalar"
+        and isinstance(node.value, str)
+        and (node.value == "keep" or bool(_NAME.match(node.value)))
+    )
 
 
 def _report(where: Where, message: str, reasons: Reasons) -> None:

@@ -12,8 +12,8 @@ from .errors import Where
 from .reading import Field, Fields, Reasons, resource
 from .reading import Marks as _Marks
 from .resource import Mode, Origin, Resource
-from .shape import SCALAR, Class, Json, Shape, shape_of
-from .values import Refusal, plain, secret_ref
+from .table import free_shape, with_references
+from .values import Refusal, plain
 
 FIELDS: Fields = {"value": Field("Any value that JSON can hold, or {secret: NAME}.", {})}
 
@@ -55,7 +55,7 @@ def read_setting(node: Node, address: Address, where: Where, mode: Mode, reasons
     """The Resource of one setting whose key was accepted."""
     value = node.plain()
     try:
-        value = _with_references(plain(value))
+        value = with_references(plain(value))
     except Refusal as refusal:
         reasons.add(node.descend(refusal.path).where, f"{address}: {refusal.message}", refusal.hint)
         return None
@@ -64,36 +64,8 @@ def read_setting(node: Node, address: Address, where: Where, mode: Mode, reasons
     def origin(name: str) -> Origin:
         return Origin(node.where if name else where, node.via)
 
-    shapes = {"value": _shape(value)}
+    shapes = {"value": free_shape(value)}
     return resource(address, {"value": value}, shapes, _Marks(), mode, origin, needed)
-
-
-def _with_references(value: Json) -> Json:
-    """Checks every `{secret: NAME}` in a value. Raises Refusal with its path."""
-    if isinstance(value, dict):
-        if value.keys() == {"secret"}:
-            return secret_ref(value)
-        for key, item in value.items():
-            try:
-                _with_references(item)
-            except Refusal as refusal:
-                raise refusal.under(key) from refusal
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            try:
-                _with_references(item)
-            except Refusal as refusal:
-                raise refusal.under(i) from refusal
-    return value
-
-
-def _shape(value: Json) -> Shape:
-    """As `shape_of`, but a secret reference is one value, compared and written whole."""
-    if isinstance(value, dict):
-        if value.keys() == {"secret"}:
-            return SCALAR
-        return Shape(Class.MAP, fields={k: _shape(v) for k, v in value.items()})
-    return shape_of(value)
 
 
 def overlaps(paths: Iterable[tuple[str, ...]]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:

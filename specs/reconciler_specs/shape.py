@@ -29,7 +29,7 @@ class Shape:
 
     `of` is the shape of a map's values or a keyed list's items (SCALAR where None); `fields` the shapes of a
     map's known members; `keys` the fields that tell a keyed list's items apart, with `defaults` for those that
-    an item may leave out.
+    an item may leave out. `free`: the kind says nothing of what is in it, and the value's own form is its shape.
     """
 
     cls: Class = Class.SCALAR
@@ -37,6 +37,7 @@ class Shape:
     fields: Mapping[str, Shape] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     defaults: Mapping[str, Json] = field(default_factory=dict)
+    free: bool = False
 
 
 SCALAR = Shape(Class.SCALAR)
@@ -44,6 +45,7 @@ ATOMIC = Shape(Class.ATOMIC)
 SET = Shape(Class.SET)
 TEXT = Shape(Class.TEXT)
 MAP_OF_SCALARS = Shape(Class.MAP)
+FREE = Shape(Class.MAP, free=True)
 
 
 def shape_of(value: Json) -> Shape:

@@ -94,3 +94,25 @@ class Sources:
             return None
         self._texts[real] = text
         return text
+
+    def folder_of(self, name: str, node: Node, most: int) -> dict[str, str]:
+        """The texts of all files in the folder that `node` names, by their relative POSIX paths. Raises Unusable."""
+        folder = self.inside(self.folders.get(node.file, self.root) / name)
+        if not folder.is_dir():
+            raise Unusable("there is no such folder")
+        found: dict[str, str] = {}
+        for path in sorted(folder.rglob("*")):
+            if path.is_dir() and not path.is_symlink():
+                continue
+            inner = path.relative_to(folder).as_posix()
+            if len(found) >= most:
+                raise Unusable(f"it holds more than {most} files")
+            try:
+                found[inner] = self.bytes(path, MAX_SOURCE).decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise Unusable(f"{inner} is not UTF-8 text") from error
+            except Unusable as error:
+                raise Unusable(f"{inner}: {error}") from error
+            if looks_secret(found[inner]):
+                raise Unusable(f"{inner} holds what looks like a credential")
+        return found

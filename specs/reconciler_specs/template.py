@@ -15,6 +15,7 @@ from .document import Node, shown
 from .errors import Where
 from .reading import Reasons, check_keys, did_you_mean, is_map
 from .shape import Class, Shape
+from .tables import TABLES
 from .values import NAME, described
 
 _DEEP = Shape(Class.MAP)  # by key all the way down: what no kind says more about
@@ -30,6 +31,7 @@ _PROFILE = Shape(
         "inference": _kind(inference.FIELDS),
         "jobs": Shape(Class.MAP, of=_kind(job.FIELDS)),
         "files": Shape(Class.MAP, of=_kind(file.FIELDS)),
+        **{kind.value: Shape(Class.MAP, of=_kind(table.fields)) for kind, table in TABLES.items()},
     },
 )
 HOME = Shape(Class.MAP, fields={"profiles": Shape(Class.MAP, of=_PROFILE)})

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from importlib import import_module
 
 from reconciler_specs import file, home, inference, job, policy, setting
+from reconciler_specs.address import Kind
 from reconciler_specs.reading import Fields, marks_schema
+from reconciler_specs.tables import TABLES
 
 from ...errors import UsageError
 from ..common import providers
+
+
+def _doc(kind: Kind) -> str:
+    """What a kind is, as its module says it."""
+    line = (import_module(f"reconciler_specs.{kind.value.removesuffix('s')}").__doc__ or "").split("\n")[0]
+    words = line.partition(": ")[2]
+    return words[:1].upper() + words[1:]
+
 
 KINDS: dict[str, tuple[str, Fields]] = {
     "home": ("One harness's state directory.", home.FIELDS),
@@ -18,9 +29,10 @@ KINDS: dict[str, tuple[str, Fields]] = {
     "job": ("What runs when, with which prompt or script, and where the answer goes.", job.FIELDS),
     "setting": ("One value of the harness's own configuration, by its dotted path.", setting.FIELDS),
     "file": ("A file of the profile: whole, or only our block in it.", file.FIELDS),
+    **{kind.value.removesuffix("s"): (_doc(kind), table.written) for kind, table in TABLES.items()},
     "policy": ("What plan does about drift, missing and removed things.", policy.FIELDS),
 }
-MARKED = ("profile", "inference", "job", "file")
+MARKED = ("profile", "inference", "job", "file", *(kind.value.removesuffix("s") for kind in TABLES))
 GUARDS = {
     "rebuild": "the home, or all we own of a store, is gone at once: make it again",
     "replaced-home": "the home at the path is another one than the one recorded",
