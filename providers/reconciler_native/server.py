@@ -19,6 +19,7 @@ from .disk import Disk
 from .errors import HomeHeld, Refused
 from .home import Home
 from .operator import BATCH, Line, apply_lines
+from .shown import encoded
 
 _IDLE = 30.0  # seconds that a caller has for sending its line, or for taking its answer
 _MANY = 64  # connections at a time
@@ -113,7 +114,7 @@ class Server:
                 if not mark:
                     self._end(connection)  # without its end it is no line, and nothing is done
                     return
-                call.answer = json.dumps(self._answer(bytes(line))).encode() + b"\n"
+                call.answer = encoded(self._answer(bytes(line))) + b"\n"
                 call.deadline = time.monotonic() + _IDLE
                 self._selector.modify(connection, selectors.EVENT_WRITE)
             while call.answer:

@@ -33,7 +33,7 @@ class Shown(dict[str, Any]):
     def __init__(self, job: dict[str, Any], zone: str) -> None:
         super().__init__(record.view(job, zone))
         self.zone = zone
-        self.text = json.dumps(self, ensure_ascii=False)
+        self.text = json.dumps(self)
         self.plain = _NOBODY.whole(self) is self
 
 
@@ -47,7 +47,7 @@ def hidden(result: dict[str, Any], hider: Hider, secrets: Sequence[str]) -> dict
         whole: dict[str, Any] = hider.whole(result)
         return whole
     # One that JSON writes with an escape is not found in a text of JSON.
-    odd = any(json.dumps(secret, ensure_ascii=False)[1:-1] != secret for secret in secrets)
+    odd = any(json.dumps(secret)[1:-1] != secret for secret in secrets)
     return {
         **hider.whole({**result, "jobs": []}),
         "jobs": [
@@ -55,6 +55,18 @@ def hidden(result: dict[str, Any], hider: Hider, secrets: Sequence[str]) -> dict
             for job in jobs
         ],
     }
+
+
+def encoded(answer: Mapping[str, Any]) -> bytes:
+    """A verb's answer as JSON; listed jobs are in that form already."""
+    result = answer.get("result")
+    jobs = result.get("jobs") if isinstance(result, dict) else None
+    if not isinstance(result, dict) or not isinstance(jobs, list) or not all(isinstance(job, Shown) for job in jobs):
+        return json.dumps(answer).encode()
+    # The jobs come last, into the empty list that stands there.
+    rest = {key: value for key, value in result.items() if key != "jobs"}
+    head = json.dumps({**answer, "result": {**rest, "jobs": []}})
+    return f"{head.removesuffix(']}}')}{', '.join(job.text for job in jobs)}]}}}}".encode()
 
 
 def unsaid(words: str, args: Mapping[str, Any]) -> str:
