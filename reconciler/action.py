@@ -139,7 +139,8 @@ class Action:
     `id` is the harness id it acts on, "" for what does not exist yet. `needs` are addresses whose rows come
     first; if one of them fails this one is `skipped`. `fingerprint` is that of the thing as observed ("" when
     absent): the row stands for that object as it was seen (L8). `origin` is what state will record for a new
-    thing. `tier` and `rule` are the gate's.
+    thing. `tier` and `rule` are the gate's. `source` says where a secret's value comes from: that is what a row of a
+    secret is approved by, as no value of it is in the row.
     """
 
     row: Row
@@ -158,6 +159,7 @@ class Action:
     protect: bool = False
     moved_from: str = ""  # MOVED: the address path that state has it under
     guard: str = ""  # the `--allow` guard that lifts the hold, if one does
+    source: str = ""
     rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from reconciler_specs.errors import ReconcilerError
 
+from .leftovers import leftovers
 from .plan import Options
+from .secret import digests
 from .workspace import Workspace
 
 
@@ -62,3 +64,22 @@ def _home(space: Workspace, home_id: str) -> Iterator[Finding]:
             yield Finding(f"{home_id}: the door can be used")
         for line in space.provider(ref.harness).examine(ref):
             yield Finding(f"{home_id}: {line}")
+
+
+def secrets(space: Workspace, home: str | None) -> Iterator[Finding]:
+    """Copies in each home that hold a secret's value, the present one or an earlier one that we replaced."""
+    for home_id in [home] if home else list(space.setup.homes):
+        try:
+            ref = space.ref(home_id)
+        except ReconcilerError as error:
+            yield Finding(f"{home_id}: {error}", bad=True, command=error.hint or "")
+            continue
+        state = space.state_of(home_id)
+        now, before = digests(state.state.owned(space.setup.name) if state else {})
+        found = list(leftovers(ref.place, ref.path, bytes.fromhex(str(ref.options["$key"])), now, before))
+        for left in found:
+            age = "an earlier value" if left.former else "the present value"
+            yield Finding(f"{home_id}: {left.path} holds {age} of {left.name}", bad=True)
+        if not found:
+            known = len(set(now.values()) | set(before.values()))
+            yield Finding(f"{home_id}: no copy holds a value of the {known} secret(s) that are declared")

@@ -82,7 +82,8 @@ class Observation:
     evidence. `version` is the harness's, None if it cannot be told. `blocked` says why nothing may be written
     here (managed by another system, not owned by us …), "" if nothing stands against it. `notes` are for the
     plan's head. `facts` are the provider's own, handed back to its pure functions. `sure` is False if what is there
-    may as well be another harness's home of the same shape: then `adopt PATH` takes it for that one's.
+    may as well be another harness's home of the same shape: then `adopt PATH` takes it for that one's. `clear` are the
+    places in the home's files (`config.yaml: model.api_key`) where a secret stands in the clear.
     """
 
     exists: bool = True
@@ -94,6 +95,7 @@ class Observation:
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Json] = field(default_factory=dict)
     sure: bool = True
+    clear: frozenset[str] = frozenset()
 
     def at(self, profile: str, kind: Kind, harness_id: str) -> Observed | Absent | Unknown:
         """One thing by harness id. A store that was not looked at is Unknown."""

@@ -15,12 +15,13 @@ from reconciler_specs.shape import Json
 from reconciler_state.journal import Intent
 from reconciler_state.record import HomeState
 
-from .action import CLEAR, Action, Hold
+from .action import CLEAR, Action, FieldRow, Hold, Row
 from .bind import ABSENT_JSON
 from .match import place_id
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, HomeRef
 from .redact import is_hidden
+from .secret import SOURCE, UNCHECKED, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class HomeInputs:
-    """Everything a home's plan is made from. `observation` is Unknown when the home could not be read."""
+    """Everything a home's plan is made from. `observation` is Unknown when the home could not be read; `applying` says
+    that every source of a secret was looked at, so that what is not known will not be."""
 
     ref: HomeRef
     owner: str
@@ -58,6 +60,7 @@ class HomeInputs:
     damaged: Sequence[str] = ()
     shared: bool = False
     restart: str = "ask"
+    applying: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,23 @@ class HomePlan:
             return ()
         return tuple(a for a in self.actions if a.writes or a.records)
 
+    @property
+    def checks(self) -> tuple[Action, ...]:
+        """What apply alone can tell whether it is to be done: the secrets whose source is not looked at by a plan."""
+        if self.hold or self.failed:
+            return ()
+        told = {a.address for a in self.open}
+        return tuple(
+            Action(
+                Row.UPDATE,
+                address,
+                reason=f"not checked here: {resource.options[UNCHECKED]}",
+                source=words(resource.options[SOURCE]),
+            )
+            for address, resource in self.resources.items()
+            if UNCHECKED in resource.options and address not in told
+        )
+
     @cached_property
     def digests(self) -> Mapping[Address, str]:
         """Row digest per address: over what would be written and the object it would be written to (L8)."""
@@ -131,9 +151,14 @@ def row_digest(ref: HomeRef, action: Action) -> str:
     Fingerprints are keyed (L5), and a home that we have not written yet has no key that outlives this run: there the
     row is bound to the values of its own fields instead, so that another run (`--plan`, `--expect`) can tell it.
     """
+    where = [ref.place.name, ref.harness, ref.path]
+    if action.source:
+        # A value may be fetched only later, or change until then: what is approved is where it comes from.
+        gone = sorted({str(c.row) for c in action.changes if c.row in (FieldRow.UNSET, FieldRow.RELEASE)})
+        return _sha([where, action.address.path, action.source, gone])
     return _sha(
         [
-            [ref.place.name, ref.harness, ref.path],
+            where,
             str(action.row),
             action.address.path,
             action.id,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import UsageError
-from .plan import Plan
+from .plan import Plan, row_digest
 
 FORMAT = "reconciler.planfile/1"
 LIMIT = 64 * 1024 * 1024
@@ -35,6 +35,17 @@ def write(path: Path, plan: Plan, now: datetime) -> None:
         }
         for home in plan.homes
         for action in home.open
+    ]
+    rows += [
+        {
+            "address": str(action.address),
+            "row": "check",
+            "tier": "confirm",
+            "reason": action.reason,
+            "digest": row_digest(home.ref, action),
+        }
+        for home in plan.homes
+        for action in home.checks
     ]
     made = now.astimezone(UTC).isoformat(timespec="seconds")
     document = {"format": FORMAT, "setup": plan.owner, "made": made, "digest": plan.digest, "rows": rows}

@@ -6,18 +6,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler_specs.address import Address, Kind, selects, split_field
-from reconciler_specs.resource import Resource
 from reconciler_state.record import HomeState, Owned
 
 from . import contact as contacts
-from .action import Action, Hold, Row
+from . import secret
+from .action import Action, Fact, Hold, Row
 from .bind import references
 from .contact import Contact
 from .gate import rule
 from .graph import order
 from .guards import Lost, lifted, limit_deletes, lost_stores, restarts
 from .match import Triple, match
-from .observe import Observation, Unknown
+from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, Provider, traits_of
 from .rows import Rules, row
@@ -64,7 +64,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     rebuilding = provisioning and bool(base.state.owned(inputs.owner))
     contact = _meet(inputs, provider, observation, contact, provisioning)
     state = contact.state
-    canons = _canons(inputs.resources, provider, observation, state, inputs.owner)
+    canons = _canons(inputs, provider, observation, state)
     lost = [] if provisioning else lost_stores(ref.id, state.owned(inputs.owner), observation, provider.traits)
     # What is made again is made as declared: there is nobody's edit in it to be held for.
     again = [ref.id] if rebuilding else [str(Address(ref.id, s.profile, s.kind)) for s in _rebuilt(lost, options)]
@@ -92,7 +92,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         state=state,
         hold=hold,
         guard=guard,
-        notes=(*observation.notes, *contact.notes, *_notes(inputs, observation)),
+        notes=(*observation.notes, *contact.notes, *_notes(inputs, observation, canons)),
         unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
         left_out=left_out,
         canons=canons,
@@ -140,15 +140,17 @@ def provision_owns(observation: Observation, provider: Provider) -> dict[str, Ow
     return owned
 
 
-def _canons(
-    resources: Mapping[Address, Resource],
-    provider: Provider,
-    observation: Observation,
-    state: HomeState,
-    owner: str,
-) -> dict[Address, Canon]:
-    resolve = contacts.resolver(state, owner)
-    return {address: provider.canon(resource, observation, resolve) for address, resource in resources.items()}
+def _canons(inputs: HomeInputs, provider: Provider, observation: Observation, state: HomeState) -> dict[Address, Canon]:
+    resolve = contacts.resolver(state, inputs.owner)
+    owned = state.owned(inputs.owner)
+    canons = {}
+    for address, resource in inputs.resources.items():
+        if address.kind is Kind.SECRET and Kind.SECRET in provider.traits:
+            seen = observation.at(address.profile, Kind.SECRET, address.key)
+            canons[address] = secret.canon(resource, owned.get(address.path), seen, applying=inputs.applying)
+        else:
+            canons[address] = provider.canon(resource, observation, resolve)
+    return canons
 
 
 def _rows(
@@ -174,7 +176,19 @@ def _rows(
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
-    return _renames(rows, triples, canons)
+    return _renames([_sourced(action, inputs, observation) for action in rows], triples, canons)
+
+
+def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Action:
+    """A secret's row with how it stands, and where its value comes from."""
+    address = action.address
+    if address.kind is not Kind.SECRET or action.row in (Row.REFUSED, Row.BLOCKED):
+        return action
+    resource = inputs.resources.get(address)
+    there = isinstance(observation.at(address.profile, Kind.SECRET, address.key), Observed)
+    source = secret.words(resource.options[secret.SOURCE]) if resource else "left the setup"
+    facts = action.facts | {Fact.NEW_CREDENTIAL} if action.writes else action.facts
+    return replace(action, source=source, facts=facts, reason=secret.standing(action, resource, there))
 
 
 def _restores(targets: Sequence[str]) -> Callable[[Address, str], bool]:
@@ -357,8 +371,10 @@ def _home_hold(
     return None, ""
 
 
-def _notes(inputs: HomeInputs, observation: Observation) -> Collection[str]:
-    notes = [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
+def _notes(inputs: HomeInputs, observation: Observation, canons: Mapping[Address, Canon]) -> Collection[str]:
+    unchecked = [a.key for a, r in inputs.resources.items() if secret.UNCHECKED in r.options and not canons[a].held]
+    notes = [f"? not checked here, but by apply: {', '.join(sorted(set(unchecked)))}"] if unchecked else []
+    notes += [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
     before = inputs.state.version if inputs.state else ""
     if before and observation.version and before != observation.version:
         notes.append(f"the harness was {before} when we last wrote here, and is {observation.version} now")

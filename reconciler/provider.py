@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
@@ -19,6 +19,9 @@ from reconciler_specs.shape import Json, Shape
 from .action import Action, Fact
 from .observe import Observation, Observed, Wanted
 from .place import Place
+
+if TYPE_CHECKING:
+    from .vault import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +98,13 @@ Resolve = Callable[[str], str | None]
 @dataclass(frozen=True, slots=True)
 class Step:
     """Actions of one profile and kind that a door takes as one batch, in order. `intents` maps each action's
-    address to the id of its journaled intent: the marker that a create leaves in the record (L11)."""
+    address to the id of its journaled intent: the marker that a create leaves in the record (L11). `secrets` are the
+    values for the actions on secrets, to be written and shown nowhere (L5)."""
 
     home: HomeRef
     actions: tuple[Action, ...]
     intents: Mapping[Address, str] = field(default_factory=dict)
+    secrets: Mapping[Address, Value] = field(default_factory=dict, repr=False)
 
 
 class Code(StrEnum):

@@ -23,8 +23,9 @@ from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step, traits_of
+from .secret import remembered
 from .values import from_base, members, same
-from .verdict import Verdict, look_row, missed, waits_for_failed
+from .verdict import Verdict, in_the_clear, look_row, missed, waits_for_failed
 from .verify import disagreements
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class HomeRun:
         self._failed: dict[Address, str] = {}
         self._done: list[tuple[Action, Verdict]] = []
         self._harmed = ""
+        self._clear = plan.observation.clear
         self._begun: set[Address] = set()  # journaled, so that the door may have been used for it
 
     def carry_out(self, actions: Sequence[Action], stop: Stop) -> Iterator[Event]:
@@ -124,7 +126,9 @@ class HomeRun:
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
             try:
-                order = Step(self._plan.ref, tuple(writing), intents)
+                order = Step(
+                    self._plan.ref, tuple(writing), intents, self._workspace.vault.values(self._plan.resources, writing)
+                )
                 answers = {a.address: a for a in door.perform(order)}
             except DoorLost as error:
                 lost = str(error)
@@ -134,6 +138,9 @@ class HomeRun:
         self._made = {a.path: answers[a].id for a in answers if answers[a].id}
         observation = self._read_back(door, writing, answers, intents)
         verdicts = [(a, self._judge(a, answers.get(a.address), observation, intents, lost)) for a in ready]
+        verdicts, harm = in_the_clear(verdicts, observation.clear - self._clear)
+        self._harmed = self._harmed or harm
+        self._clear |= observation.clear
         self._remember(verdicts)
         self._journal.done(
             [
@@ -311,7 +318,7 @@ class HomeRun:
                 if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
             }
             owned = Owned(harness_id, action.origin or "adopted", found=found)
-        owned = rebase(owned, bases, dropped)
+        owned = remembered(rebase(owned, bases, dropped), action)
         if resource is None:
             return owned if owned.fields else None
         return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
 from reconciler_state.record import Owned
@@ -42,6 +42,18 @@ def missed(answer: Answer | None, lost: str, owned: Owned | None, fields: tuple[
         return Verdict(Outcome.UNCERTAIN, answer.words, fields, owned)
     said = "the door said yes, and the read-back does not show it"
     return Verdict(Outcome.NOT_APPLIED, said, fields, owned)
+
+
+def in_the_clear(
+    verdicts: Sequence[tuple[Action, Verdict]], turned: Collection[str]
+) -> tuple[list[tuple[Action, Verdict]], str]:
+    """The verdicts of a step after which secrets stand in the clear where only references stood, and why the home
+    stops, "" if it goes on: the door did that, whatever it answered."""
+    if not turned or not any(action.writes for action, _ in verdicts):
+        return list(verdicts), ""
+    why = f"a reference became a secret in the clear: {', '.join(sorted(turned))}"
+    judged = [(a, replace(v, outcome=Outcome.NOT_APPLIED, reason=why) if a.writes else v) for a, v in verdicts]
+    return judged, f"{why}: this home stops"
 
 
 def waits_for_failed(action: Action, failed: Collection[Address]) -> Address | None:

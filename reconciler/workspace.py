@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler_specs.address import Address
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
@@ -32,6 +32,7 @@ from .place_exec import ExecPlace
 from .plan import HomeInputs, HomePlan, Options, Plan
 from .planner import plan_home
 from .provider import HomeRef, Provider
+from .vault import Vault
 
 # Homes behind a command prefix are read side by side: their time is spent waiting.
 READERS = 4
@@ -49,8 +50,12 @@ class Workspace:
 
     lock_wait = 10.0  # seconds (L13)
 
-    def __init__(self, setup: Setup, store: LocalStore, providers: Mapping[str, Provider]) -> None:
+    def __init__(
+        self, setup: Setup, store: LocalStore, providers: Mapping[str, Provider], *, applying: bool = False
+    ) -> None:
+        """`applying` lets the sources of secrets be asked that only apply may (commands)."""
         self.setup = setup
+        self.vault = Vault(setup.root.parent, applying=applying)
         self.store = store
         self._providers = providers
         self._places: dict[tuple[str, ...], Place] = {}
@@ -156,7 +161,7 @@ class Workspace:
 
     def _inputs(self, home: Home, ref: HomeRef) -> HomeInputs:
         state = self.store.read(physical(ref))
-        resources = self.setup.desired(home.id)
+        resources = self._desired(home.id, ref)
         owned = state.owned(self.setup.name) if state else {}
         wanted = frozenset(resources) | {Address.parse(f"{home.id}/{path}") for path in owned}
         observation: Observation | Unknown
@@ -184,7 +189,14 @@ class Workspace:
             damaged=state.damaged if state else (),
             shared=home.shared,
             restart=home.restart,
+            applying=self.vault.applying,
         )
+
+    def _desired(self, home_id: str, ref: HomeRef) -> dict[Address, Resource]:
+        resources = self.setup.desired(home_id)
+        if not any(address.kind is Kind.SECRET for address in resources):
+            return resources
+        return self.vault.desired(resources, bytes.fromhex(str(ref.options["$key"])))
 
     def _touched(self, home_id: str, targets: Sequence[str]) -> bool:
         from fnmatch import fnmatchcase

@@ -30,6 +30,7 @@ LIBRARIES = {
     "packaging": {"reconciler/versions.py"},
     "typer": {"reconciler/cli/*.py", "providers/reconciler_native/commands.py"},
     "pydantic": {"specs/reconciler_specs/*.py"},
+    "dotenv": {"reconciler/vault.py"},
     "deepdiff": set(),
     "git": set(),
     "httpx": set(),

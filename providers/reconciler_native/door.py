@@ -109,7 +109,7 @@ class NativeDoor:
     def _line(self, action: Action, step: Step) -> Raw:
         """The operator's line for an action. Raises Refused for what must not even be tried."""
         op, args = _BY_KIND[action.address.kind](self, action, step)
-        profile = DEFAULT if action.address.kind is Kind.PROFILE else action.address.profile
+        profile = DEFAULT if action.address.kind is Kind.PROFILE else action.address.profile or DEFAULT
         line: Raw = {"op": op, "args": args, "profile": profile}
         created = action.row in (Row.CREATE, Row.MISSING) and action.address.kind in (Kind.JOB, Kind.PROFILE)
         if not created:
@@ -165,6 +165,14 @@ class NativeDoor:
             return "files.delete", {**args, "what": "block"}
         return "files.set", args | {k: v for k, v in values.items() if v is not CLEAR}
 
+    def _secret(self, action: Action, step: Step) -> tuple[str, Raw]:
+        name = action.address.key
+        if any(value is CLEAR for value in _written(action).values()):
+            return "secrets.unset", {"name": name}
+        if action.address not in step.secrets:
+            raise Refused(f"{name}: there is no value to be written")
+        return "secrets.set", {"name": name, "value": step.secrets[action.address].reveal()}
+
     def _profile(self, action: Action, _step: Step) -> tuple[str, Raw]:
         name = action.address.profile
         if action.row is Row.DELETE:
@@ -180,6 +188,7 @@ _BY_KIND = {
     Kind.INFERENCE: NativeDoor._inference,
     Kind.FILE: NativeDoor._file,
     Kind.PROFILE: NativeDoor._profile,
+    Kind.SECRET: NativeDoor._secret,
 }
 
 

@@ -36,6 +36,7 @@ class NativeProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        Kind.SECRET: KindTraits(by_place=True, always=True),
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -69,7 +70,7 @@ class NativeProvider:
                 declared["files"].setdefault(profile, []).append(key)
             elif resource.address.kind is Kind.SETTING and key == "timezone":
                 declared["zones"][profile] = resource.fields.get("value")
-        return reading.prepared(observation, declared)
+        return reading.prepared(observation, declared, resources)
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
         return canons.thing(resource, self._around(resource.address.profile, observation), resolve, self._clock())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wa
 from reconciler.place import Place, Stat
 from reconciler.provider import Behind, HomeRef
 from reconciler_shape import behind as left
+from reconciler_shape import secret
 from reconciler_shape.hiding import Hider
 from reconciler_shape.places import ended, folders, lstat, names, tree, visible
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
 from . import lease, observed, ops_profiles
@@ -103,6 +104,7 @@ class _Reading:
         self.ended: dict[tuple[str, Kind], Mapping[str, str]] = {}
         self.notes: list[str] = []
         self.blocked = ""
+        self.clear: set[str] = set()
         self.facts: dict[str, Json] = {"profiles": {}}
 
     def all(self) -> None:
@@ -151,6 +153,12 @@ class _Reading:
                 self.things[name, kind] = Unknown(str(error))
                 self.stores[name, kind] = Store.IMPROPER
         self.things[name, Kind.FILE] = self._files(profile, hidden, wanted.keys(name, Kind.FILE))
+        store = secret.place(name)
+        try:
+            values = profile.env.values()
+            self.things[store, Kind.SECRET] = secret.things(name, wanted.keys(store, Kind.SECRET), values, hidden)
+        except LoadFailed as error:
+            self.things[store, Kind.SECRET] = Unknown(str(error))
         self.facts["profiles"][name] = self._facts(profile, hidden)
 
     def _config_kinds(self, profile: Profile, hidden: Hider) -> Mapping[Kind, Callable[[], Things]]:
@@ -209,6 +217,7 @@ class _Reading:
             raw: Any = hidden.value(dict(profile.config.raw))
             platforms = raw.get("platforms")
             facts |= {"zone": profile.zone, "config": raw}
+            self.clear |= set(secret.in_clear(f"{profile.name}/config.yaml", raw))
             facts["channels"] = sorted(platforms) if isinstance(platforms, dict) else []
             facts |= {"env": sorted(profile.env.names()), "env_known": True}
         except LoadFailed:
@@ -217,7 +226,7 @@ class _Reading:
 
     def _absent(self, name: str, hidden: Hider) -> None:
         """A profile that is only declared: nothing is there."""
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.SECRET):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
@@ -259,6 +268,7 @@ class _Reading:
             blocked=self.blocked,
             notes=tuple(self.notes),
             facts=self.facts,
+            clear=frozenset(self.clear),
         )
 
 
@@ -284,14 +294,16 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     facts = {}
     for name in sorted({DEFAULT, *declared}):
         things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things[secret.place(name), Kind.SECRET] = {}
         things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
         facts[name] = blank_facts(ref.timezone, known=name == DEFAULT)
     return Observation(version=VERSION, things=things, facts={"profiles": facts})
 
 
-def prepared(observation: Observation, declared: Mapping[str, Json]) -> Observation:
+def prepared(observation: Observation, declared: Mapping[str, Json], addresses: Iterable[Address]) -> Observation:
     """With what else the setup declares, for the functions that see one resource at a time."""
-    return replace(observation, facts={**observation.facts, "declared": dict(declared)})
+    facts = secret.with_coming(observation.facts, addresses)
+    return replace(observation, facts={**facts, "declared": dict(declared)})
 
 
 def trash(ref: HomeRef) -> list[str]:

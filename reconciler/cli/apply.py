@@ -54,7 +54,7 @@ def apply(
     from ..plan import Options
     from .common import check_guards, check_targets, workspace
 
-    space = workspace(file, state)
+    space = workspace(file, state, applying=True)
     options = Options(
         targets=check_targets(space, [*(targets or []), *((restore or []) if not targets else [])]),
         restore=check_targets(space, restore or []),
@@ -86,7 +86,7 @@ def provision(
     from ..plan import Options
     from .common import check_targets, workspace
 
-    space = workspace(file, state)
+    space = workspace(file, state, applying=True)
     check_targets(space, [home])
     if home not in space.setup.homes:
         raise UsageError(f"{home}: give the id of a home", hint=f"homes: {', '.join(space.setup.homes)}")

@@ -15,6 +15,9 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     home: Annotated[str | None, typer.Argument(help="A home of the setup (default: all).")] = None,
+    secrets: Annotated[
+        bool, typer.Option("--secrets", help="Look for values of secrets in backups, rejected files and the trash.")
+    ] = False,
     file: File = None,
     state: State = None,
 ) -> int:
@@ -22,6 +25,7 @@ def doctor(
     import sys
 
     from ..doctor import examine
+    from ..doctor import secrets as look_for_secrets
     from .common import check_targets, workspace
     from .render.style import Style, out, safe
 
@@ -30,7 +34,7 @@ def doctor(
         check_targets(space, [home])
     style = Style(sys.stdout)
     bad = False
-    for finding in examine(space, home):
+    for finding in look_for_secrets(space, home) if secrets else examine(space, home):
         bad = bad or finding.bad
         mark = style("✗", "red") if finding.bad else style("✓", "green")
         out(f"{mark} {safe(finding.what)}")

@@ -32,9 +32,12 @@ def status(
     from .render.style import out
 
     space = workspace(file, state)
-    made = space.plan(Options(targets=check_targets(space, targets or []), in_sync=everything or json))
-    check_selected(made, targets or [])
-    for line in [status_json(made)] if json else status_text(made, everything=everything):
+    named = check_targets(space, targets or [])
+    # Who asks for secrets wants to know of each how it stands, and not only of those that moved.
+    secrets = any("secrets" in target.split("/") for target in named)
+    made = space.plan(Options(targets=named, in_sync=everything or secrets or json))
+    check_selected(made, named)
+    for line in [status_json(made)] if json else status_text(made, everything=everything, secrets=secrets):
         out(line)
     return code(made, detailed=detailed)
 

@@ -21,6 +21,7 @@ from ..bind import resolve_refs
 from ..observe import Observation, Observed, Store, Unknown, Wanted
 from ..place import Place
 from ..provider import Answer, Canon, Code, Door, HomeRef, KindTraits, Resolve, Step
+from ..redact import hide
 
 _ids = count(1)
 _KINDS = (Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
@@ -28,7 +29,8 @@ _KINDS = (Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
 
 @dataclass
 class MemoryHome:
-    """What one home holds: (profile, kind) → harness id → fields. `unreadable` maps a store to why."""
+    """What one home holds: (profile, kind) → harness id → fields. `unreadable` maps a store to why; `secrets` are
+    values by name, by profile ("" for what the home keeps for all)."""
 
     things: dict[tuple[str, Kind], dict[str, dict[str, Any]]] = field(default_factory=dict)
     exists: bool = True
@@ -37,6 +39,8 @@ class MemoryHome:
     unreadable: dict[tuple[str, Kind], str] = field(default_factory=dict)
     stores: dict[tuple[str, Kind], Store] = field(default_factory=dict)
     ended: dict[tuple[str, Kind], dict[str, str]] = field(default_factory=dict)
+    secrets: dict[str, dict[str, str]] = field(default_factory=lambda: {"": {}})
+    clear: frozenset[str] = frozenset()
     writes: int = 0
     reads: int = 0
 
@@ -67,6 +71,7 @@ class MemoryProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.JOB: KindTraits(),
         **dict.fromkeys(TABLES, KindTraits(by_place=True)),
+        Kind.SECRET: KindTraits(by_place=True, always=True),
     }
 
     def __init__(self, homes: dict[str, MemoryHome] | None = None) -> None:
@@ -94,15 +99,27 @@ class MemoryProvider:
                 things[profile, kind] = {}
         for key, records in store.things.items():
             things[key] = {i: _observed(key, i, fields) for i, fields in records.items()}
+        key_of_digests = bytes.fromhex(str(home.options.get("$key", "00")))
+        for profile, names in store.secrets.items():
+            things[profile, Kind.SECRET] = {
+                name: Observed(Kind.SECRET, profile, name, {"present": True, "value": hide(value, key_of_digests)})
+                for name, value in names.items()
+            }
         for key, why in store.unreadable.items():
             things[key] = Unknown(why)
         return Observation(
-            version=store.version, things=things, stores=store.stores, ended=store.ended, blocked=store.blocked
+            version=store.version,
+            things=things,
+            stores=store.stores,
+            ended=store.ended,
+            blocked=store.blocked,
+            clear=store.clear,
         )
 
     def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
         things: dict[tuple[str, Kind], Mapping[str, Observed] | Unknown] = {
-            ("", Kind.PROFILE): {"default": Observed(Kind.PROFILE, "default", "default")}
+            ("", Kind.PROFILE): {"default": Observed(Kind.PROFILE, "default", "default")},
+            ("", Kind.SECRET): {},
         }
         for kind in _KINDS:
             things |= {(name, kind): {} for name in {"default", *profiles}}
@@ -184,6 +201,12 @@ class MemoryDoor:
         if action.row is Row.PROVISION:
             self.home.exists = True
             return Answer(address, Code.OK)
+        if address.kind is Kind.SECRET:
+            kept = self.home.secrets.setdefault(address.profile, {})
+            kept.pop(address.key, None)
+            if address in step.secrets:
+                kept[address.key] = step.secrets[address].reveal()
+            return Answer(address, Code.OK, id=address.key)
         key = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
         store = self.home.things.setdefault(key, {})
         place = address.profile if address.kind is Kind.PROFILE else address.key

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
 
-from . import file, inference, job, profile, setting
+from . import file, inference, job, profile, secret, setting
 from .address import Address, Kind
 from .channel import split_key
 from .document import Node, shown
@@ -55,6 +55,7 @@ FIELDS: Fields = {
     "extends": Field("Templates that it starts from, in this order.", NAMES),
     "with": Field("Values for the parameters.", {"type": "object"}),
     "policy": Field("Policy of this home, over the setup's.", ref("Policy")),
+    "secrets": Field("Where the values of its secrets come from, by name; over the setup's.", {"type": "object"}),
     "profiles": Field("The profiles, by name.", {"type": "object"}),
 }
 NOT_IN_TEMPLATE = frozenset({"path", "at", "with"})
@@ -75,6 +76,7 @@ BY_KIND: Mapping[Kind, Fields] = {
     Kind.FILE: file.FIELDS,
     **{kind: table.fields for kind, table in TABLES.items()},
     Kind.JOB: job.FIELDS,
+    Kind.SECRET: secret.FIELDS,
 }
 
 
@@ -108,10 +110,14 @@ def read_home(
     setup_policy: Policy,
     places: Mapping[str, Place | None],
     extends: tuple[str, ...],
+    secrets: Mapping[str, tuple[Json, Node]],
     sources: Sources,
     reasons: Reasons,
 ) -> Home | None:
-    """The home, from its merged and resolved block. None with reasons added if its own keys are wrong."""
+    """The home, from its merged and resolved block. None with reasons added if its own keys are wrong.
+
+    `secrets` are the sources that the setup says for all of its homes.
+    """
     check_keys(node, FIELDS, home_id, reasons, later=LATER["home"])
     own = read(HomeModel, node, home_id, where, reasons)
     policy = read_policy(node.get("policy"), f"{home_id} policy", reasons)
@@ -127,6 +133,7 @@ def read_home(
             )
         place = places.get(own.at)
     door = _door(node.get("door"), home_id, reasons)
+    own_secrets = secret.read_sources(node.get("secrets"), f"{home_id} secrets", reasons)
     resources: dict[Address, Resource] = {}
     profiles: list[str] = []
     models: dict[str, Mapping[str, Json]] = {}
@@ -152,6 +159,7 @@ def read_home(
         said = node.value["path"]
         path = os.path.normpath(sources.folders.get(said.file, sources.root) / path)
     place = place or Place()
+    resources = secret.rows(home_id, own.harness, own_secrets, secrets, resources, mode, sources.folders)
     return Home(
         id=home_id,
         harness=own.harness,

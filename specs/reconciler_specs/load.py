@@ -13,13 +13,16 @@ from . import file, job
 from .address import Address
 from .document import MAX_BYTES, Document, Node, read_document, shown
 from .errors import Reason, SpecError, Where
+from .exclusive import one_credential_once
 from .home import FIELDS as HOME_FIELDS
 from .home import NOT_IN_TEMPLATE, PROFILE_FIELDS, Place, read_home
 from .include import included
 from .policy import Policy, read_policy
 from .reading import LATER, THING_KEYS, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
 from .screen import screen
+from .secret import read_sources
 from .setup import Home, Setup
+from .shape import Json
 from .sources import Sources, Unusable
 from .tables import TABLES
 from .template import Parameters, merge, read_parameters
@@ -36,12 +39,13 @@ FIELDS: Fields = {
     "parameters": Field("Values that homes fill into templates, $(name).", {"type": "object"}),
     "places": Field("Where homes are, by name.", {"type": "object"}),
     "policy": Field("Policy of every home that says nothing else.", ref("Policy")),
+    "secrets": Field("Where the values of secrets come from, by name, for every home.", {"type": "object"}),
     "templates": Field("What several homes have in common, by name.", {"type": "object"}),
     "homes": Field("The homes, by your own names for them.", {"type": "object"}),
     "moved": Field("Things that have another address now.", {"type": "array"}),
     "released": Field("Addresses that are let go of without a delete.", {"type": "array", "items": {"type": "string"}}),
 }
-INCLUDE_KEYS = ("version", "homes", "templates", "places")
+INCLUDE_KEYS = ("version", "homes", "templates", "places", "secrets")
 
 
 def load(path: Path | str, *, only: Collection[str] | None = None) -> Setup:
@@ -81,6 +85,7 @@ class _Loader:
         self.homes: dict[str, tuple[Node, Where]] = {}
         self.templates: dict[str, tuple[Node, Where]] = {}
         self.places: dict[str, tuple[Node, Where]] = {}
+        self.secrets: dict[str, tuple[Json, Node]] = {}
         self.expanded: dict[str, Node | None] = {}
         self.uses_parameters = False
         self.saw_homes = False
@@ -117,7 +122,7 @@ class _Loader:
         for document_name, path, data in included(root, self.name, self.root, self.sources, found):
             document = self._read(data, document_name, path)
             if document is not None:
-                check_keys(document.root, INCLUDE_KEYS, "an included file", found, later=LATER["include"], extra=True)
+                check_keys(document.root, INCLUDE_KEYS, "an included file", found, extra=True)
                 self._version(document.root, needed=False)
                 self._collect(document.root)
         policy = read_policy(root.get("policy"), "policy", found)
@@ -144,6 +149,7 @@ class _Loader:
         if not self.saw_homes:
             found.add(root.where_key("homes"), "a setup has at least one home", "homes: {main: {harness: …, path: …}}")
         self._one_home_twice(homes)
+        one_credential_once(homes, self.found)
         return Setup(
             name=name,
             homes=homes,
@@ -194,7 +200,13 @@ class _Loader:
             return []
 
     def _collect(self, root: Node) -> None:
-        """Homes, templates and places of one file; a key that another file has names both."""
+        """Homes, templates, places and secrets of one file; a key that another file has names both."""
+        for name, said in read_sources(root.get("secrets"), "secrets", self.found).items():
+            if name in self.secrets:
+                at, first = said[1].where, self.secrets[name][1].where
+                self.found.add(at, f"secrets: {name} stands in {first} already", "one name, one place to look")
+            else:
+                self.secrets[name] = said
         for what, into in (("homes", self.homes), ("templates", self.templates), ("places", self.places)):
             node = root.get(what)
             if node is None or not is_map(node, what, self.found):
@@ -317,7 +329,7 @@ class _Loader:
         if self.uses_parameters:
             merged = _without(merged, "with")
             merged = parameters.resolve(merged)
-        return read_home(merged, home_id, where, policy, places, extends, self.sources, self.found)
+        return read_home(merged, home_id, where, policy, places, extends, self.secrets, self.sources, self.found)
 
     def _one_home_twice(self, homes: Mapping[str, Home]) -> None:
         """Rule 8, as far as the text tells; whether links lead two paths together is seen when they are observed."""

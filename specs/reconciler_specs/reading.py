@@ -42,9 +42,8 @@ Fields = Mapping[str, Field]
 
 # Keys of later releases, by the kind of map they stand in: refused by name, never dropped.
 LATER: Mapping[str, frozenset[str]] = {
-    "setup": frozenset({"secrets", "state", "notify"}),
-    "include": frozenset({"secrets"}),
-    "home": frozenset({"url", "secrets", "key", "project", "target", "project_settings", "planning_kits"}),
+    "setup": frozenset({"state", "notify"}),
+    "home": frozenset({"url", "key", "project", "target", "project_settings", "planning_kits"}),
     "profile": frozenset({"worker", "planning_kits"}),
 }
 

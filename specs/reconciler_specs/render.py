@@ -19,7 +19,7 @@ _ORDER = {
     "profile": ("description", "inference", "settings", "files", *(kind.value for kind in TABLES), "jobs"),
     "home": (
         "extends", "harness", "path", "at", "harness_version", "timezone", "first_contact", "shared", "restart",
-        "door", "with", "policy", "profiles",
+        "door", "with", "policy", "secrets", "profiles",
     ),
     "inference": ("models", "default", "fallbacks", "auxiliary", "unattended", "rebase"),
     "job": (

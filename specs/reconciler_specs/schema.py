@@ -11,13 +11,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import file, home, inference, job, load, policy, profile
+from . import file, home, inference, job, load, policy, profile, secret
 from .reading import NAMES, TEXT, Fields, Schema, marks_schema, ref
 from .table import Table
 from .tables import TABLES
 
 PATH = Path(__file__).parent / "schema" / "setup.v1.schema.json"
 _NAME = "^[a-z0-9][a-z0-9_.-]{0,62}$"
+_SECRET = "^[A-Za-z_][A-Za-z0-9_]*$"
 _ANY = "^[^#]+$"
 _PROFILE = "^[a-z0-9][a-z0-9_-]{0,63}$"
 _PARAMETER: Schema = {"type": "string", "pattern": r"\$\([a-z0-9][a-z0-9_.-]*\)"}
@@ -74,6 +75,7 @@ def _profile(suffix: str) -> Schema:
 
 def _home(suffix: str, required: Collection[str] = (), skip: Collection[str] = ()) -> Schema:
     own = _fields(home.FIELDS, skip)
+    own["secrets"] = {"description": home.FIELDS["secrets"].doc, **_by_name(ref("Source"), _SECRET)}
     own["profiles"] = {
         "description": home.FIELDS["profiles"].doc,
         **_by_name({"anyOf": [ref(f"Profile{suffix}"), {"type": "null"}]}, _PROFILE),
@@ -108,6 +110,7 @@ def _target() -> Schema:
 def _definitions() -> dict[str, Schema]:
     definitions: dict[str, Schema] = {
         "SecretRef": _closed({"secret": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}}, ["secret"]),
+        "Source": secret.SOURCE,
         "Schedule": _schedule(),
         "Target": _target(),
         "Model": _closed(_fields(inference.MODEL_FIELDS), ["provider", "model"]),
@@ -185,6 +188,7 @@ def generate() -> dict[str, Any]:
         "parameters": _by_name(ref("Parameter")),
         "places": _by_name(ref("Place")),
         "policy": ref("Policy"),
+        "secrets": _by_name(ref("Source"), _SECRET),
         "templates": _by_name(ref("Template")),
         "homes": {**_by_name(ref("Home")), "type": "object"},
         "moved": {"type": "array", "items": ref("Moved")},
@@ -194,7 +198,10 @@ def generate() -> dict[str, Any]:
         top[key] = {"description": load.FIELDS[key].doc, **schema}
     whole = {"required": ["version", "name"], "anyOf": [{"required": ["homes"]}, {"required": ["include"]}]}
     # An included file says no name; editors use the one schema for both.
-    part = {"not": {"required": ["name"]}, "anyOf": [{"required": [k]} for k in ("homes", "templates", "places")]}
+    part = {
+        "not": {"required": ["name"]},
+        "anyOf": [{"required": [k]} for k in ("homes", "templates", "places", "secrets")],
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Setup of AI-agent homes, version 1",

@@ -24,7 +24,8 @@ def screen(document: Document, reasons: Reasons) -> None:
 def _map_or_list(
     node: Node, values: bool, reasons: Reasons, *, top: bool = False, under: str = "", names: bool = False
 ) -> None:
-    """`names`: in a map `secrets:` a credential's key is followed by the name that the home keeps it under."""
+    """`names`: in a map `secrets:` a credential's key is followed by the name that the home keeps it under, or by a
+    map that says where its value comes from."""
     if node.kind == "seq":
         for child in node.value:
             if child.kind == "scalar":
@@ -37,6 +38,9 @@ def _map_or_list(
         return
     hidden = []
     for key, child in node.value.items():
+        if names and child.kind == "map" and not looks_secret(key):
+            _source(child, values, reasons)
+            continue
         if values and looks_secret(key):
             _report(node.where_key(key), "a key that looks like a credential", reasons)
             hidden.append(key)
@@ -53,6 +57,15 @@ def _map_or_list(
     if node.value.keys() >= {"type", "default"} and under:
         # parameters: {api_token: {type: string, default: …}}
         _scalar(node.value["default"], under, values, reasons)
+
+
+def _source(node: Node, values: bool, reasons: Reasons) -> None:
+    """Where a secret's value comes from: no word of it is under a credential's key, whatever the key is called."""
+    for child in node.value if node.kind == "seq" else node.value.values():
+        if child.kind == "scalar":
+            _scalar(child, "", values, reasons)
+        else:
+            _source(child, values, reasons)
 
 
 def _scalar(node: Node, under: str, values: bool, reasons: Reasons) -> None:

@@ -26,7 +26,7 @@ MORE = (
     "state.get", "jobs.list", "jobs.get", "profiles.list", "profiles.update", "profiles.restore", "channels.set",
     "channels.unset", "inference.set", "webhooks.set", "webhooks.delete", "routes.set", "access.allow", "access.revoke",
     "access.admin_add", "access.admin_remove", "settings.set", "settings.unset", "files.set", "files.delete",
-    "kits.apply", "kits.list", "kits.remove",
+    "kits.apply", "kits.list", "kits.remove", "secrets.set", "secrets.unset",
 )  # fmt: skip
 TOKEN = "sk-" + "0123456789abcdef" * 2
 

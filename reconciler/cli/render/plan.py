@@ -121,6 +121,9 @@ def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iter
         for change in action.changes:
             if not (change.field == "name" and change.write == action.address.key):  # said by the address
                 yield f"      {change.field:<12} {show(change.write, width() - 40)}"
+    elif action.source:
+        if action.writes:
+            yield f"      {'value':<12} from {safe(action.source)}"
     elif action.row in (Row.UPDATE, Row.FOLLOW):
         for change in action.changes:
             if verbose or change.row not in (FieldRow.STAMP, FieldRow.RELEASE):
@@ -172,7 +175,9 @@ def next_commands(action: Action) -> list[str]:
     if action.hold is not None:
         return [action.hold.command] if action.hold.command else []
     if any(c.row in (FieldRow.DRIFT, FieldRow.CONFLICT) and c.held for c in action.changes):
-        return [f"reconciler apply --restore {action.address}", f"reconciler capture {action.address}"]
+        restore = f"reconciler apply --restore {action.address}"
+        # A secret's value has no place in a setup: it is put back, or its source is brought up to date.
+        return [restore] if action.source else [restore, f"reconciler capture {action.address}"]
     return []
 
 

@@ -43,8 +43,9 @@ def letters(action: Action) -> str:
     return ("M" if rows & _SETUP else " ") + home
 
 
-def status_text(plan: Plan, *, everything: bool) -> Iterator[str]:
-    """One line per thing that is not as it was (all with `everything`), and what holds a home."""
+def status_text(plan: Plan, *, everything: bool, secrets: bool = False) -> Iterator[str]:
+    """One line per thing that is not as it was (all with `everything`), for each secret with `secrets`, and what holds
+    a home."""
     said = False
     for home in plan.homes:
         reason = home.failed or (home.hold.why if home.hold else "")
@@ -52,7 +53,7 @@ def status_text(plan: Plan, *, everything: bool) -> Iterator[str]:
             said = True
             yield f" ! {safe(home.id)}  {safe(reason)}"
         for action in home.actions:
-            if action.row is Row.IN_SYNC and not everything:
+            if action.row is Row.IN_SYNC and not (everything or (secrets and action.source)):
                 continue
             said = True
             yield f"{letters(action)} {safe(str(action.address))}" + _fields(action)
@@ -61,6 +62,8 @@ def status_text(plan: Plan, *, everything: bool) -> Iterator[str]:
 
 
 def _fields(action: Action) -> str:
+    if action.source:
+        return f"  {safe(action.reason)}"
     names = [c.field for c in action.changes if c.row not in (FieldRow.STAMP,)]
     return f"  {', '.join(names)}" if action.row is Row.UPDATE and names else ""
 

@@ -29,13 +29,20 @@ def test_case(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     setup = load(Path("setup.yaml"))
     for address, want in data["desired"].items():
         found = {str(a): r for a, r in setup.desired(address.partition("/")[0]).items()}[address]
-        assert dict(found.fields) == want["fields"]
+        assert dict(found.fields) == _here(want["fields"], tmp_path)
         assert [str(a) for a in found.needs] == want.get("needs", [])
         assert {k: v.value for k, v in found.modes.items()} == want.get("modes", {})
         assert sorted(found.unset) == want.get("unset", [])
         assert found.protect == want.get("protect", False)
         assert dict(found.options) == want.get("options", {})
         assert found.shapes.keys() == found.fields.keys()
+
+
+def _here(value: Any, folder: Path) -> Any:
+    """`value` with HERE as the setup's folder."""
+    if isinstance(value, dict):
+        return {key: _here(item, folder) for key, item in value.items()}
+    return value.replace("HERE", str(folder)) if isinstance(value, str) else value
 
 
 def _compare(error: SpecError, wanted: list[list[str]]) -> None:

@@ -151,7 +151,14 @@ def test_same_tree_as_ruamel(tree: dict[str, Any], flow: bool) -> None:
         # What libyaml or our rules refuse is refused, never read as something else.
         assert error.reasons
         return
-    assert ours == YAML(typ="safe", pure=True).load(text)
+    assert ours == _text_keys(YAML(typ="safe", pure=True).load(text))
+
+
+def _text_keys(value: Any) -> Any:
+    """A key is a text to us: ruamel writes `?0` in a flow as it is, and reads it back as the key 0."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else str(key): _text_keys(item) for key, item in value.items()}
+    return [_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 # --- scalars -------------------------------------------------------------------------------------------------------

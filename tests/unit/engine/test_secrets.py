@@ -1,0 +1,191 @@
+"""Secrets as rows: present, absent, other than the source, not checked; delivered, rotated, let go; never shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from reconciler import planfile
+from reconciler.action import Action, FieldRow, Row
+from reconciler.consent import Consent
+from reconciler.event import Outcome
+from reconciler.plan import Options
+from world import HEAD, World
+
+NOW = datetime(2031, 1, 1, tzinfo=UTC)
+CANARY = "canary-4711-value"
+OLD = "canary-0815-value"
+ADDRESS = "main/secrets/BOT_TOKEN"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path)
+    made.home()
+    return made
+
+
+def setup(world: World, source: object, job: bool = True) -> None:
+    """A home whose one setting names BOT_TOKEN, which comes from `source` (None: the setup says nothing of it)."""
+    said = "" if source is None else f"secrets: {{BOT_TOKEN: {json.dumps(source)}}}\n"
+    named = "        settings: {a.token: {secret: BOT_TOKEN}}\n" if job else "        settings: {a.b: 1}\n"
+    world.setup(
+        f"{HEAD}{said}homes:\n  main:\n    harness: hermes\n    path: HOME/main\n    first_contact: adopt\n"
+        f"    profiles:\n      default:\n{named}"
+    )
+
+
+def row(world: World) -> Action | None:
+    return world.rows(Options(in_sync=True)).get(ADDRESS)
+
+
+def kept(world: World) -> str | None:
+    return world.home().secrets[""].get("BOT_TOKEN")
+
+
+def seen(world: World) -> str:
+    """All that lies in the state's folder, as text."""
+    files = [p for p in (world.root / "state").rglob("*") if p.is_file()]
+    return "".join(p.read_text(errors="replace") for p in files)
+
+
+def test_an_absent_one_is_delivered_before_what_names_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE", CANARY)
+    setup(world, {"env": "SOURCE"})
+    planned = world.plan().homes[0].actions
+    assert [str(a.address) for a in planned if a.writes] == [ADDRESS, "main/default/settings/a.token"]
+    assert CANARY not in repr(planned)
+    events = world.apply()
+    assert {e.outcome for e in events if e.what == "outcome"} == {Outcome.APPLIED}
+    assert kept(world) == CANARY
+    assert not world.plan().homes[0].open
+    assert CANARY not in seen(world) and CANARY not in repr(events)
+
+
+def test_what_the_home_has_is_taken_and_a_rotation_is_one_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.home().secrets[""]["BOT_TOKEN"] = OLD
+    monkeypatch.setenv("SOURCE", OLD)
+    setup(world, {"env": "SOURCE"})
+    world.apply()
+    assert world.home().writes == 1  # the setting; the secret was as it is to be
+    monkeypatch.setenv("SOURCE", CANARY)
+    found = row(world)
+    assert found is not None and [c.row for c in found.changes] == [FieldRow.SET]
+    world.apply()
+    assert kept(world) == CANARY
+
+
+def test_another_value_in_the_home_is_a_claim_and_later_drift(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE", CANARY)
+    world.home().secrets[""]["BOT_TOKEN"] = OLD
+    setup(world, {"env": "SOURCE"})
+    found = row(world)
+    assert found is not None and [c.row for c in found.changes if c.writes] == [FieldRow.CLAIM]
+    world.apply()
+    world.home().secrets[""]["BOT_TOKEN"] = OLD
+    found = row(world)
+    assert found is not None and [c.row for c in found.changes] == [FieldRow.DRIFT] and not found.writes
+    world.apply(options=Options(restore=(ADDRESS,)))
+    assert kept(world) == CANARY
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_keep_asks_only_that_the_home_has_it(world: World, there: bool) -> None:
+    if there:
+        world.home().secrets[""]["BOT_TOKEN"] = OLD
+    setup(world, "keep")
+    world.apply()
+    found = row(world)
+    assert found is not None
+    assert (found.row is Row.IN_SYNC) is there
+    if not there:
+        assert found.hold is not None and "put it where the home keeps its secrets" in found.hold.why
+        setting = world.rows()["main/default/settings/a.token"]
+        assert setting.hold is not None and ADDRESS in setting.hold.why
+    assert kept(world) == (OLD if there else None)
+
+
+def test_one_that_left_the_setup_goes_only_if_we_brought_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE", CANARY)
+    setup(world, {"env": "SOURCE"})
+    world.apply()
+    setup(world, None, job=False)
+    world.apply()
+    assert kept(world) is None
+    world.home().secrets[""]["BOT_TOKEN"] = OLD
+    setup(world, "keep")
+    world.apply()
+    setup(world, None, job=False)
+    world.apply()
+    assert kept(world) == OLD
+
+
+def command(text: str) -> dict[str, list[str]]:
+    return {"command": [sys.executable, "-c", f"print({text!r})"]}
+
+
+def test_a_plan_starts_no_program_and_apply_asks_it(world: World, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    source = {"command": [sys.executable, "-c", f"open({str(ran)!r}, 'a').write('x'); print({CANARY!r})"]}
+    setup(world, source)
+    found = row(world)
+    assert found is not None and found.writes and not ran.exists()
+    world.apply()
+    assert kept(world) == CANARY
+    assert ran.read_text() == "x"  # once for the plan and the plan under the lock
+    plan = world.plan().homes[0]
+    assert not plan.open and any("not checked here" in note for note in plan.notes)
+
+
+def test_a_plan_file_approves_a_rotation_that_only_apply_can_see(world: World, tmp_path: Path) -> None:
+    setup(world, command(OLD))
+    world.apply()
+    # The program gives another value now: the words in the setup are the same.
+    source = tmp_path / "value"
+    source.write_text(CANARY)
+    text = {"command": [sys.executable, "-c", f"print(open({str(source)!r}).read())"]}
+    setup(world, text)
+    world.apply()
+    source.write_text(OLD)
+    file = tmp_path / "plan.json"
+    planfile.write(file, world.plan(), NOW)
+    approved = planfile.read(file, "solo", NOW)
+    events = world.apply(Consent(approved=frozenset(approved), only_approved=True))
+    assert [e.outcome for e in events if e.what == "outcome"] == [Outcome.APPLIED]
+    assert kept(world) == OLD
+    source.write_text(CANARY)
+    events = world.apply(Consent(only_approved=True))
+    assert [e.outcome for e in events if e.what == "outcome"] == [Outcome.REFUSED]
+
+
+def test_a_source_that_fails_holds_what_needs_it(world: World) -> None:
+    setup(world, {"env": "NOWHERE_AT_ALL"})
+    os.environ.pop("NOWHERE_AT_ALL", None)
+    events = world.apply()
+    assert kept(world) is None and world.home().writes == 0
+    assert not [e for e in events if e.outcome is Outcome.APPLIED and e.row != Row.ADOPT]
+    held = world.space(applying=True).plan(Options()).homes[0].actions
+    assert all(a.hold is not None for a in held if a.row is not Row.ADOPT)
+
+
+def test_a_reference_that_a_door_turned_literal_stops_the_home(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE", CANARY)
+    setup(world, {"env": "SOURCE"})
+    home = world.home()
+    real = type(world.memory).observe
+
+    def observe(self: object, *args: object) -> object:
+        if home.writes:
+            home.clear = frozenset({"config.yaml: mcp_servers.x.env.API_KEY"})
+        return real(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(world.memory), "observe", observe)
+    outcomes = [(str(e.address), e.outcome, e.reason) for e in world.apply() if e.what == "outcome"]
+    assert (ADDRESS, Outcome.NOT_APPLIED) in [o[:2] for o in outcomes]
+    assert any("config.yaml: mcp_servers.x.env.API_KEY" in o[2] for o in outcomes)
+    assert ("main/default/settings/a.token", Outcome.SKIPPED) in [o[:2] for o in outcomes]
