@@ -107,7 +107,7 @@ def add_commands(command: str = "") -> None:
     """Puts one command into `app` (with the others of its module), so that it starts no slower for the rest.
 
     What is not ours may be a provider's (entry point group `reconciler.commands`). Without a command, or for a word
-    that is none, all of ours are put in.
+    that is none, all are put in.
     """
     if command in _added:
         return
@@ -115,9 +115,9 @@ def add_commands(command: str = "") -> None:
     if command in COMMANDS:
         _add(COMMANDS[command])
         return
-    if command:
-        from importlib.metadata import entry_points
+    from importlib.metadata import entry_points
 
+    if command:
         found = list(entry_points(group="reconciler.commands", name=command))
         for entry in found:
             entry.load()(app)
@@ -125,6 +125,8 @@ def add_commands(command: str = "") -> None:
             return
     for module in dict.fromkeys(COMMANDS.values()):
         _add(module)
+    for entry in entry_points(group="reconciler.commands"):
+        entry.load()(app)
 
 
 def _add(module: str) -> None:

@@ -23,7 +23,7 @@ def capture(
 ) -> int:
     """Write the home's value into the setup, comments kept. Touches no home."""
     from ..capture import capture as take
-    from .common import check_targets, setup_path, workspace
+    from .common import check_known, check_targets, setup_path, workspace
     from .render.style import out, safe
 
     space = workspace(file, state)
@@ -32,6 +32,7 @@ def capture(
     for item in taken:
         out(f"  captured {safe(item.address)}#{item.field} → {safe(item.where)}")
     if not taken:
+        check_known(space, targets)
         out("Nothing to capture: none of these differs from the setup.")
     return 0
 
@@ -43,7 +44,7 @@ def release(
 ) -> int:
     """Let go of things: forget that we own them. Touches no home."""
     from ..capture import release as let_go
-    from .common import check_targets, workspace
+    from .common import check_known, check_targets, workspace
     from .render.style import out, safe
 
     space = workspace(file, state)
@@ -54,5 +55,6 @@ def release(
         hint = "  (still declared: take it out of the setup, or add it to `released:`)" if declared else ""
         out(f"  released {safe(str(address))}{hint}")
     if not gone:
+        check_known(space, targets)
         out("Nothing to release: none of these is owned by this setup.")
     return 0

@@ -130,6 +130,28 @@ def check_targets(space: Workspace, targets: list[str]) -> tuple[str, ...]:
     return tuple(targets)
 
 
+def check_known(space: Workspace, targets: Sequence[str]) -> None:
+    """Raises UsageError, with the nearest address, for a target that takes in nothing that is declared or owned."""
+    from difflib import get_close_matches
+
+    from reconciler_specs.address import Address, selects, split_field
+
+    from ..errors import UsageError
+
+    known = [str(address) for home in space.setup.homes for address in space.desired(home)]
+    for home in [*space.setup.homes, *space.left_homes()]:
+        state = space.state_of(home)
+        known += [f"{home}/{path}" for path in (state.state.owned(space.setup.name) if state else {})]
+    for target in targets:
+        if target in space.setup.homes or any(selects(target, Address.parse(text)) for text in known):
+            continue
+        close = get_close_matches(split_field(target)[0], known, 1)
+        raise UsageError(
+            f"{target}: nothing of this setup is there",
+            hint=f"did you mean {close[0]}?" if close else "reconciler plan",
+        )
+
+
 def check_selected(plan: Plan, targets: Sequence[str]) -> None:
     """Raises UsageError, with the nearest address, for a target that selects nothing at all."""
     from difflib import get_close_matches

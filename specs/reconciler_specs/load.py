@@ -216,7 +216,7 @@ class _Loader:
                 where = node.where_key(key)
                 if not NAME.match(key):
                     self.found.add(where, f"{what}: {shown(key)} is no name", "a-z, 0-9, _, . and -, up to 63")
-                elif key in into:
+                if key in into:
                     first = into[key][1]
                     self.found.add(
                         where, f"{what}: {shown(key)} stands in {first} already", "one name, one place to look"
