@@ -30,7 +30,7 @@ class Line:
         self.ref, self.lock_fd, self._note = ref, lock_fd, note
         self.here = home.locate(ref.place, ref.path)
         self.hider = reading.Reading(ref, Wanted(), cli.program(ref)).hidden
-        self._stack = contextlib.ExitStack()
+        self._quiet = contextlib.ExitStack()  # ends a gateway of our own
         self._connection: rpc.Connection | None = None
         self._ours = False
 
@@ -38,7 +38,7 @@ class Line:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._hang_up()
 
     @property
     def name(self) -> str:
@@ -64,8 +64,6 @@ class Line:
         """Whether the home's own gateway runs; then we are connected to it. Raises ProviderError if it keeps us out."""
         if self._connection is None:
             self._connection = gateway.attach(self.ref, self._note)
-            if self._connection is not None:
-                self._stack.callback(self._hang_up)
         return self._connection is not None
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = rpc.SECONDS) -> Any:
@@ -76,8 +74,6 @@ class Line:
         try:
             return self._open().call(method, params, seconds)
         except rpc.NotSent:
-            if self._ours:
-                raise
             self._hang_up()
             return self._open().call(method, params, seconds)
 
@@ -101,6 +97,8 @@ class Line:
 
     def restarted(self) -> str:
         """Waits for a gateway that restarts itself for a new config; why it is not back, in words, "" if it is."""
+        if self._ours:
+            return self.back()  # not worth waiting for
         before = self.hello.boot
         self._note("the gateway restarts to take the new config in, and is waited for")
         with contextlib.suppress(rpc.NotSent):
@@ -109,9 +107,12 @@ class Line:
 
     def back(self, before: str = "") -> str:
         """Waits until the home's own gateway takes calls again, as another boot than `before` where that is told; why
-        it does not, in words, "" if it does."""
+        it does not, in words, "" if it does. In place of a quiet one another is started when it is needed."""
+        if self._ours:
+            self._hang_up()
+            return ""
         until = time.monotonic() + _RESTART
-        while not self._ours:
+        while True:
             self._hang_up()
             try:
                 if self.attached() and (not before or self.hello.boot != before):
@@ -122,7 +123,6 @@ class Line:
             if time.monotonic() > until:
                 return f"the gateway did not come back within {_RESTART:.0f} s: {why}"
             time.sleep(_POLL)
-        return "our quiet gateway ended"
 
     def _open(self) -> rpc.Connection:
         if not self.attached():
@@ -135,7 +135,7 @@ class Line:
                     "start the home's own gateway first"
                 )
             began = quiet.started(self.ref, self.lock_fd, self.hider, self._note)
-            self._connection = self._stack.enter_context(began)
+            self._connection = self._quiet.enter_context(began)
             self._ours = True
         assert self._connection is not None
         return self._connection
@@ -152,6 +152,8 @@ class Line:
         return "" if entry.get("enabled") is False else next(there, "")
 
     def _hang_up(self) -> None:
-        if self._connection is not None and not self._ours:
+        """Lets the connection go, and ends a gateway of our own with it."""
+        if self._connection is not None:
             self._connection.close()
-            self._connection = None
+        self._quiet.close()
+        self._connection, self._ours = None, False

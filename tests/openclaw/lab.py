@@ -69,6 +69,7 @@ class Lab:
     port: int
     gateway: subprocess.Popen[bytes] | None = None
     calls: int = field(default=0)
+    auth: Mapping[str, str] = field(default_factory=lambda: {"token": TOKEN})
 
     @property
     def root(self) -> Path:
@@ -126,7 +127,7 @@ class Lab:
                 "role": "operator",
                 "scopes": ["operator.admin", "operator.read", "operator.write"],
                 "caps": [],
-                "auth": {"token": TOKEN},
+                "auth": dict(self.auth),
             }
             answer = self._ask(wire, "connect", hello)
             if not answer["ok"]:
