@@ -19,6 +19,7 @@ from .view import look_up
 
 _APPLIED = 60.0  # seconds until a gateway has taken a written config in: 0.1-1.0 on an idle machine
 _RESTART = 240.0  # seconds for a restart by itself: 4.3 on an idle machine
+_GONE = 60.0  # seconds until somebody (systemd, a person) has started one again that has ended
 _LEAVING = 60.0  # seconds until it closes our connection for that
 _POLL = 0.2
 
@@ -111,7 +112,8 @@ class Line:
         if self._ours:
             self._hang_up()
             return ""
-        until = time.monotonic() + _RESTART
+        alive = gateway.alive(self.here)
+        until, gone = time.monotonic() + _RESTART, time.monotonic() + _GONE
         while True:
             self._hang_up()
             try:
@@ -120,7 +122,11 @@ class Line:
                 why = "it has not restarted"
             except ProviderError as error:
                 why = str(error)
-            if time.monotonic() > until:
+            now = time.monotonic()
+            gone = now + _GONE if alive() else gone
+            if now > gone:
+                return f"the gateway ended, and was not started again within {_GONE:.0f} s"
+            if now > until:
                 return f"the gateway did not come back within {_RESTART:.0f} s: {why}"
             time.sleep(_POLL)
 
