@@ -149,7 +149,8 @@ def stopped(lab: labs.Lab) -> Iterator[None]:
             with started(ref, lock_fd, hider, note) as connection:
                 yield connection
             return
-        connection = begin(*opened[0], note)
+        # For an edit of `env` it restarts itself, as one that is started anew each time never does.
+        connection = begin(*opened[0], note, quiet.START, lambda: True)
         try:
             yield connection
         finally:
