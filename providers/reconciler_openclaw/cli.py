@@ -94,4 +94,6 @@ def run(
         except subprocess.TimeoutExpired as error:
             process.kill()
             raise DoorLost(f"{' '.join(argv[1:4])}: it did not end within {seconds:.0f} s, and was stopped") from error
+    if process.returncode < 0:  # not its own answer: it may have written before
+        raise DoorLost(f"{' '.join(argv[2:4])}: it was ended by signal {-process.returncode}")
     return Done(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))

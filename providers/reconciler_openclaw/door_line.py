@@ -19,6 +19,7 @@ from .view import look_up
 
 _APPLIED = 60.0  # seconds until a gateway has taken a written config in: 0.1-1.0 on an idle machine
 _RESTART = 240.0  # seconds for a restart by itself: 4.3 on an idle machine
+_GONE = 60.0  # seconds until somebody (systemd, a person) has started one again that has ended
 _LEAVING = 60.0  # seconds until it closes our connection for that
 _POLL = 0.2
 
@@ -30,7 +31,7 @@ class Line:
         self.ref, self.lock_fd, self._note = ref, lock_fd, note
         self.here = home.locate(ref.place, ref.path)
         self.hider = reading.Reading(ref, Wanted(), cli.program(ref)).hidden
-        self._stack = contextlib.ExitStack()
+        self._quiet = contextlib.ExitStack()  # ends a gateway of our own
         self._connection: rpc.Connection | None = None
         self._ours = False
 
@@ -38,7 +39,7 @@ class Line:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._hang_up()
 
     @property
     def name(self) -> str:
@@ -64,8 +65,6 @@ class Line:
         """Whether the home's own gateway runs; then we are connected to it. Raises ProviderError if it keeps us out."""
         if self._connection is None:
             self._connection = gateway.attach(self.ref, self._note)
-            if self._connection is not None:
-                self._stack.callback(self._hang_up)
         return self._connection is not None
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = rpc.SECONDS) -> Any:
@@ -76,8 +75,6 @@ class Line:
         try:
             return self._open().call(method, params, seconds)
         except rpc.NotSent:
-            if self._ours:
-                raise
             self._hang_up()
             return self._open().call(method, params, seconds)
 
@@ -101,6 +98,8 @@ class Line:
 
     def restarted(self) -> str:
         """Waits for a gateway that restarts itself for a new config; why it is not back, in words, "" if it is."""
+        if self._ours:
+            return self.back()  # not worth waiting for
         before = self.hello.boot
         self._note("the gateway restarts to take the new config in, and is waited for")
         with contextlib.suppress(rpc.NotSent):
@@ -109,9 +108,13 @@ class Line:
 
     def back(self, before: str = "") -> str:
         """Waits until the home's own gateway takes calls again, as another boot than `before` where that is told; why
-        it does not, in words, "" if it does."""
-        until = time.monotonic() + _RESTART
-        while not self._ours:
+        it does not, in words, "" if it does. In place of a quiet one another is started when it is needed."""
+        if self._ours:
+            self._hang_up()
+            return ""
+        alive = gateway.alive(self.here)
+        until, gone = time.monotonic() + _RESTART, time.monotonic() + _GONE
+        while True:
             self._hang_up()
             try:
                 if self.attached() and (not before or self.hello.boot != before):
@@ -119,10 +122,13 @@ class Line:
                 why = "it has not restarted"
             except ProviderError as error:
                 why = str(error)
-            if time.monotonic() > until:
+            now = time.monotonic()
+            gone = now + _GONE if alive() else gone
+            if now > gone:
+                return f"the gateway ended, and was not started again within {_GONE:.0f} s"
+            if now > until:
                 return f"the gateway did not come back within {_RESTART:.0f} s: {why}"
             time.sleep(_POLL)
-        return "our quiet gateway ended"
 
     def _open(self) -> rpc.Connection:
         if not self.attached():
@@ -135,7 +141,7 @@ class Line:
                     "start the home's own gateway first"
                 )
             began = quiet.started(self.ref, self.lock_fd, self.hider, self._note)
-            self._connection = self._stack.enter_context(began)
+            self._connection = self._quiet.enter_context(began)
             self._ours = True
         assert self._connection is not None
         return self._connection
@@ -152,6 +158,8 @@ class Line:
         return "" if entry.get("enabled") is False else next(there, "")
 
     def _hang_up(self) -> None:
-        if self._connection is not None and not self._ours:
+        """Lets the connection go, and ends a gateway of our own with it."""
+        if self._connection is not None:
             self._connection.close()
-            self._connection = None
+        self._quiet.close()
+        self._connection, self._ours = None, False

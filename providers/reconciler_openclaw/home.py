@@ -123,8 +123,8 @@ def managed(home: Home, switches: frozenset[str]) -> str:
     if switches:
         name = sorted(switches)[0]
         return (
-            f"{home.config} is managed by another system ({name}=1): OpenClaw refuses every write of it; "
-            "change it there, or take the switch away"
+            f"{home.config} is managed by another system ({name}=1), and is not written here: change it there, or take "
+            "the switch away"
         )
     found = places.lstat(home.place, home.config)
     if isinstance(found, Stat) and found.kind == "link":

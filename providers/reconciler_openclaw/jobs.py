@@ -39,10 +39,12 @@ _ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class JobStore:
-    """The jobs of every profile, and in what state their one store is."""
+    """The jobs of every profile, and in what state their one store is. `orphaned` says of a home that was moved or
+    copied whose jobs its database has instead, "" for any other home."""
 
     things: Mapping[str, Things | Unknown]
     store: Store
+    orphaned: str = ""
     ended: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -113,7 +115,7 @@ def read(database: Database, here: home.Home, roster: Roster, hider: Hider) -> J
     store, why = _store(database, here)
     if why:
         notes.append(why)
-    return JobStore(things, store, ended, tuple(notes))
+    return JobStore(things, store, why, ended, tuple(notes))
 
 
 def _kind(job: Job) -> str:

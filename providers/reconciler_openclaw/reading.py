@@ -124,7 +124,7 @@ class Reading:
             ended={(name, Kind.JOB): ended for name, ended in store.ended.items()},
             blocked=self._blocked(),
             notes=tuple(self.notes),
-            facts=self._facts(views),
+            facts={**self._facts(views), "orphaned": store.orphaned},
         )
 
     def _jobs(self) -> jobs.JobStore:

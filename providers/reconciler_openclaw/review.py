@@ -64,7 +64,7 @@ def _providers(action: Action, desired: Mapping[str, Json], observation: Observa
 
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows with what OpenClaw does besides: it drops a config's comments, and takes so many writes a minute."""
-    rows = [_spared(action, observation) for action in actions]
+    rows = [_left_behind(_spared(action, observation), observation) for action in actions]
     first = next((i for i, row in enumerate(rows) if row.writes and row.address.kind in _CONFIG), None)
     if first is not None and observation.facts.get("comments"):
         rows[first] = _noted(
@@ -92,6 +92,15 @@ def _spared(action: Action, observation: Observation) -> Action:
         return action
     why = f"{thing.name if isinstance(thing, Observed) else action.id}: {foreign}; it is never touched"
     return replace(action, row=Row.REFUSED, reason=why, hold=Hold(why))
+
+
+def _left_behind(action: Action, observation: Observation) -> Action:
+    """No job is made beside those that a moved or copied home has left behind, until somebody says so: at the old path
+    they may still run."""
+    why = str(observation.facts.get("orphaned", ""))
+    if not why or action.address.kind is not Kind.JOB or action.row is not Row.CREATE or action.hold is not None:
+        return action
+    return replace(action, hold=Hold(why, f"reconciler apply {action.address.home} --allow rebuild"), guard="rebuild")
 
 
 def _noted(action: Action, note: str) -> Action:

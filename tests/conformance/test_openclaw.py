@@ -1,7 +1,9 @@
-"""The conformance suite on real OpenClaw homes, each tested version, with the gateway up; others edit them by its RPC.
+"""The conformance suite on real OpenClaw homes, each tested version, served by a gateway and stopped.
 
 One home and gateway per version serve all the checks, since a gateway takes ten seconds to start: each check finds the
-home as it was at first.
+home as it was at first. Of a stopped home too: its quiet gateway is the provider's own, started once for all the
+checks, and hidden from every look at the home; that it comes and goes with each run is shown in `openclaw/test_life_*`.
+Somebody else edits the home by the gateway's RPC.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +21,13 @@ from typing import Any
 import pytest
 
 from openclaw import lab as labs
+from reconciler.provider import HomeRef
 from reconciler.testing.conformance import CHECKS
 from reconciler.testing.kit import Kit, World, tree
-from reconciler_openclaw import jobs
+from reconciler_openclaw import home as homes
+from reconciler_openclaw import jobs, quiet, rpc, serving
 from reconciler_openclaw.provider import OpenClawProvider
+from reconciler_shape.hiding import Hider
 
 pytestmark = pytest.mark.openclaw
 
@@ -124,21 +130,68 @@ def settle(root: Path) -> None:
         time.sleep(2)
 
 
-@pytest.fixture(scope="module", params=labs.VERSIONS)
+@contextmanager
+def stopped(lab: labs.Lab) -> Iterator[None]:
+    """The home is a stopped one to us, and each of our doors to it finds a quiet gateway: always the same."""
+    opened: list[tuple[int, rpc.Credential]] = []
+    begin, find, started = rpc.open_at, serving.find, quiet.started
+
+    def remembered(port: int, credential: rpc.Credential, *more: Any) -> rpc.Connection:
+        opened.append((port, credential))
+        return begin(port, credential, *more)
+
+    def unseen(here: homes.Home) -> serving.Gateway | None:
+        return None if here.root == str(lab.root) else find(here)
+
+    @contextmanager
+    def again(ref: HomeRef, lock_fd: int | None, hider: Hider, note: rpc.Note) -> Iterator[rpc.Connection]:
+        if ref.path != str(lab.root):
+            with started(ref, lock_fd, hider, note) as connection:
+                yield connection
+            return
+        # For an edit of `env` it restarts itself, as one that is started anew each time never does.
+        connection = begin(*opened[0], note, quiet.START, lambda: True)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(lab.user))
+        patch.setattr(rpc, "open_at", remembered)
+        with quiet.started(lab.ref(), None, Hider(b"k"), lambda words: None):
+            (port, credential), *_ = opened
+            lab.port, lab.auth = port, credential.params()
+            patch.setattr(serving, "find", unseen)
+            patch.setattr(quiet, "started", again)
+            yield
+
+
+@contextmanager
+def served(lab: labs.Lab) -> Iterator[None]:
+    try:
+        lab.start()
+        yield
+    finally:
+        lab.stop()
+
+
+WAYS = [(way, version) for way in (served, stopped) for version in labs.VERSIONS]
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=[f"{way.__name__}-{version}" for way, version in WAYS])
 def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Somebody, bytes]]:
+    way, version = request.param
     user = Path(os.path.realpath(tmp_path_factory.mktemp("user")))
-    lab = labs.make(user, str(request.param))
+    lab = labs.make(user, version)
     (lab.root / "openclaw.json").write_text(
         f"{{ // by hand\n gateway: {{mode: 'local', bind: 'loopback', port: {lab.port}, "
         f"auth: {{mode: 'token', token: '{labs.TOKEN}'}}}},\n"
         " agents: {defaults: {model: {primary: 'anthropic/claude-sonnet-5'}}} }\n"
     )
-    lab.start()
-    try:
+    with way(lab):
         settle(lab.root)
         yield Somebody(lab.root, lab), (lab.root / "openclaw.json").read_bytes()
-    finally:
-        lab.stop()
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
@@ -156,5 +209,6 @@ def test_openclaw(
         return somebody
 
     door = f"{{openclaw: {labs.program(somebody.lab.version)}, node: {labs.NODE}}}"
-    kit = Kit(OpenClawProvider(), make, door, VOLATILE)
+    # A home that is made is a stopped one, whatever serves the home beside it: shown once.
+    kit = Kit(OpenClawProvider(), make, door, VOLATILE, provisions="token" in somebody.lab.auth)
     check(Served(kit, tmp_path, make(tmp_path), kit.provider))

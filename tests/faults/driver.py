@@ -4,7 +4,9 @@
 
 POINT is a call such as `journal.begin`, with `>` before it for “on entry” and `<` for “on return”; N is which call of
 it; WHAT is `kill`, `int`, `term`, or `fail` (what a full disk is to the engine). $FAULT_WAIT is how long it waits for
-a lock.
+a lock. Behind an `@` may stand an argument of the call: only calls with it count. The door's points are those of each
+harness whose tests use them; `openclaw.answer@METHOD` is the wait for a gateway's answer, so that its entry is the
+moment at which the call has been sent.
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ from typing import Any
 from reconciler.cli import main
 from reconciler.workspace import Workspace
 from reconciler_hermes.door import HermesDoor
+from reconciler_openclaw import rpc
+from reconciler_openclaw.door import OpenClawDoor
 from reconciler_state.errors import StateError
 from reconciler_state.files import Files
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
 
-_CALLS: dict[str, tuple[type, str]] = {
+_CALLS: dict[str, tuple[Any, str]] = {
     "journal.begin": (Journal, "begin"),
     "journal.done": (Journal, "done"),
     "journal.end": (Journal, "end"),
     "store.write": (LocalStore, "write"),
     "files.put": (Files, "put"),
     "door.perform": (HermesDoor, "perform"),
+    "openclaw.perform": (OpenClawDoor, "perform"),
+    "openclaw.answer": (rpc, "_answer"),
     "observe": (Workspace, "observe"),
 }
 
@@ -50,12 +56,15 @@ def _do(what: str) -> None:
 
 
 def _arm(point: str, number: int, what: str) -> None:
-    owner, name = _CALLS[point[1:]]
+    where, _, only = point[1:].partition("@")
+    owner, name = _CALLS[where]
     real: Callable[..., Any] = getattr(owner, name)
     count = 0
 
     def call(*args: Any, **more: Any) -> Any:
         nonlocal count
+        if only and only not in args:
+            return real(*args, **more)
         count += 1
         now = count == number
         if now and point[0] == ">":

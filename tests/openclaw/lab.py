@@ -9,12 +9,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from reconciler.observe import Observation, Wanted
@@ -69,6 +70,7 @@ class Lab:
     port: int
     gateway: subprocess.Popen[bytes] | None = None
     calls: int = field(default=0)
+    auth: Mapping[str, str] = field(default_factory=lambda: {"token": TOKEN})
 
     @property
     def root(self) -> Path:
@@ -126,7 +128,7 @@ class Lab:
                 "role": "operator",
                 "scopes": ["operator.admin", "operator.read", "operator.write"],
                 "caps": [],
-                "auth": {"token": TOKEN},
+                "auth": dict(self.auth),
             }
             answer = self._ask(wire, "connect", hello)
             if not answer["ok"]:
@@ -142,17 +144,33 @@ class Lab:
                 assert isinstance(answer, dict)
                 return answer
 
+    def _answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a call; a gateway that restarts itself, as it does for some edits of its config, is waited
+        for. What was sent is never sent again, unless the gateway says that it did not take it."""
+        deadline = time.monotonic() + _START
+        while True:
+            with ExitStack() as stack:
+                try:
+                    wire = stack.enter_context(self.session())
+                except (OSError, ConnectionError, WebSocketException):
+                    if time.monotonic() > deadline:
+                        raise
+                else:
+                    answer = self._ask(wire, method, params)
+                    details = (answer.get("error") or {}).get("details") or {}
+                    if details.get("reason") != "gateway-restarting" or time.monotonic() > deadline:
+                        return answer
+            time.sleep(0.25)
+
     def rpc(self, method: str, **params: Any) -> Any:
         """One call; fails the test with the gateway's own words where it refuses."""
-        with self.session() as wire:
-            answer = self._ask(wire, method, params)
+        answer = self._answer(method, params)
         assert answer["ok"], (method, answer.get("error"))
         return answer["payload"]
 
     def refused(self, method: str, **params: Any) -> str:
         """The words with which a call is refused."""
-        with self.session() as wire:
-            answer = self._ask(wire, method, params)
+        answer = self._answer(method, params)
         assert not answer["ok"], (method, answer)
         return str(answer["error"]["message"])
 

@@ -18,7 +18,7 @@ from reconciler.errors import ProviderError
 from reconciler.observe import ABSENT, Observed, Wanted
 from reconciler.place import LocalPlace
 from reconciler.provider import Answer, Code, Step
-from reconciler_openclaw import door, jobs
+from reconciler_openclaw import door, door_line, jobs
 from reconciler_openclaw.provider import OpenClawProvider
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Class, Shape
@@ -249,6 +249,22 @@ def test_a_setting_that_changed_since_the_plan_is_stale_and_its_neighbour_is_not
 def test_a_patch_without_an_answer_is_lost(tmp_path: Path) -> None:
     with served(tmp_path, text=CONFIG, faults={"config.patch": [Drop()]}) as fake:
         assert codes(perform(fake, [setting(fake, "tools.profile", "full")])) == ["lost"]
+
+
+def test_a_gateway_that_has_ended_is_not_waited_for_as_one_that_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_line, "_GONE", 0.3)
+
+    def ends(_: Mapping[str, Any]) -> Any:
+        for lock in (fake.root / "tmp").rglob("*.lock"):
+            lock.unlink()
+        raise Drop
+
+    with served(tmp_path, text=CONFIG, methods={"config.patch": ends}) as fake:
+        (answer,) = perform(fake, [setting(fake, "tools.profile", "full")])
+    assert answer.code is Code.LOST
+    assert "the gateway ended, and was not started again within 0 s" in answer.words
 
 
 def test_the_gateway_is_waited_for_until_it_has_taken_the_config_in(tmp_path: Path) -> None:

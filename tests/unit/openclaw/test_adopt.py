@@ -10,12 +10,17 @@ from typing import Any
 import pytest
 
 from openclaw.adopted import adopt, plan
+from reconciler.action import Row
+from reconciler.plan import Options
 from reconciler.provider import Portable
 from reconciler.testing.kit import tree
+from reconciler.workspace import Workspace
 from reconciler_openclaw import install
-from reconciler_specs.address import Address
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.load import load_text
 from reconciler_specs.render import render_setup
 from reconciler_specs.resource import Resource
+from reconciler_state.local import LocalStore
 from unit.openclaw.conftest import CONFIG, NEW, OLD, job
 
 
@@ -123,6 +128,24 @@ def test_one_job_gone_is_missing_and_all_gone_is_a_lost_store(site: Any, planned
 def test_a_store_that_was_left_behind_is_a_lost_one(site: Any, planned: Any) -> None:
     change(site, "UPDATE cron_jobs SET store_key = '/elsewhere/cron/jobs.json'")
     assert "is missing" in planned().hold.why
+
+
+def test_at_first_contact_no_job_is_made_beside_those_that_were_left_behind(
+    site: Any, planned: Any, tmp_path: Path
+) -> None:
+    """A moved home under its new path is one that the setup meets for the first time."""
+    change(site, "UPDATE cron_jobs SET store_key = '/elsewhere/cron/jobs.json'")
+    text = (
+        f"version: 1\nname: solo\nhomes:\n  main: {{harness: openclaw, path: {site.root}, first_contact: adopt, "
+        "profiles: {default: {jobs: {a: {schedule: {every: 2h}, prompt: Write., deliver: local}}}}}\n"
+    )
+    setup = load_text(text, "setup.yaml", tmp_path)
+    space = Workspace(setup, LocalStore(tmp_path / "other"), {"openclaw": site.provider})
+    (row,) = [action for action in plan(space).actions if action.address.kind is Kind.JOB]
+    assert (row.row, row.guard) == (Row.CREATE, "rebuild")
+    assert row.hold is not None and "kept for /elsewhere" in row.hold.why
+    allowed = space.plan(Options(allow=frozenset({"rebuild"}))).homes[0]
+    assert [a.address.key for a in allowed.open if a.address.kind is Kind.JOB] == ["a"]
 
 
 @pytest.mark.parametrize("text", ["{agents: }", None, "{}"])

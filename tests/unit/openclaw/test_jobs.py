@@ -98,6 +98,13 @@ def test_a_one_shot_that_ran_is_over(site: Any) -> None:
     assert site.observe().ended["default", Kind.JOB] == {"j1": "its only time has passed, and it ran"}
 
 
+def test_what_a_run_has_left_is_said_in_openclaws_own_words(site: Any) -> None:
+    state = {"lastRunAtMs": 1_767_225_600_000, "lastRunStatus": "skipped", "lastError": "no channel"}
+    about = site.job(state=state).about
+    assert (about["last_status"], about["last_error"]) == ("skipped", "no channel")
+    assert about["last_run_at"] == "2026-01-01T00:00:00Z"
+
+
 def test_a_run_changes_no_fingerprint_and_a_person_does(site: Any) -> None:
     before = jobs.fingerprint(job(), KEY)
     ran = job(state={"lastRunAtMs": 1, "nextRunAtMs": 2}, updatedAtMs=9, configRevision="sha256:x", nextRunAtMs=2)
