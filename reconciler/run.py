@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from reconciler_state.record import Base, HomeState, Owned
 from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
-from .event import STOPPING, Event, Outcome
+from .event import STOPPING, Event, Outcome, Tell, untold
 from .match import place_id
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
@@ -53,8 +53,9 @@ class HomeRun:
         self._harmed = ""
         self._begun: set[Address] = set()  # journaled, so that the door may have been used for it
 
-    def carry_out(self, actions: Sequence[Action], stop: Stop) -> Iterator[Event]:
-        """Yields one `outcome` event per action, and a `home-end`."""
+    def carry_out(self, actions: Sequence[Action], stop: Stop, tell: Tell = untold) -> Iterator[Event]:
+        """Yields one `outcome` event per action, and a `home-end`. `tell` gets a `note` for each wait of the
+        door, while it waits."""
         plan, started, limit = self._plan, time.monotonic(), self._workspace.seconds(self._plan.id)
         yield Event("home", plan.id, total=len(actions))
         with ExitStack() as stack:
@@ -70,7 +71,7 @@ class HomeRun:
                         self._harmed = "the time of policy.limits.minutes is over"
                     writing = [a for a in step if a.writes]
                     if writing and door is None and not self._harmed:
-                        door = stack.enter_context(self._provider.open(plan.ref, self._guard.fd))
+                        door = stack.enter_context(self._door(tell, started + limit))
                     yield from self._step(door, step)
             except ReconcilerError as error:
                 # What was begun is in the journal: the next run looks, and settles it (L11).
@@ -88,6 +89,12 @@ class HomeRun:
             yield from self._last_look()
             self._journal.end(self._state)
         yield Event("home-end", plan.id, seconds=time.monotonic() - started)
+
+    def _door(self, tell: Tell, until: float) -> AbstractContextManager[Door]:
+        def note(words: str) -> None:
+            tell(Event("note", self._plan.id, reason=words))
+
+        return self._provider.open(self._plan.ref, self._guard.fd, note, until)
 
     # -- steps -------------------------------------------------------------------------------------------------
 

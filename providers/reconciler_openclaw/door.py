@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.action import Action, Row
 from reconciler.errors import ProviderError
-from reconciler.provider import Answer, Code, HomeRef, Step
+from reconciler.provider import Answer, Code, HomeRef, Note, Step, silent
 from reconciler_specs.address import Kind
 
 from . import cli, door_agents, door_config, door_files, door_jobs, gateway, home, rpc
@@ -82,11 +83,12 @@ def check(ref: HomeRef, actions: Sequence[Action]) -> None:
 
 
 @contextlib.contextmanager
-def opened(ref: HomeRef, lock_fd: int | None, note: rpc.Note = lambda words: None) -> Iterator[OpenClawDoor]:
-    """A gateway of our own is started when the first step needs one. `note` is told of each wait.
+def opened(ref: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf) -> Iterator[OpenClawDoor]:
+    """A gateway of our own is started when the first step needs one. `note` is told of each wait; none of them goes on
+    beyond `until`.
 
     Raises ProviderError if there is no OpenClaw that may be used, or for a home that is not on this machine.
     """
     check(ref, ())
-    with Line(ref, lock_fd, note) as line:
+    with Line(ref, lock_fd, note, until) as line:
         yield OpenClawDoor(line)

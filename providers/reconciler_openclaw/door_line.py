@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import posixpath
 import time
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from typing import Any, Self
 from reconciler.action import Action
 from reconciler.errors import ProviderError
 from reconciler.observe import Wanted
-from reconciler.provider import HomeRef
+from reconciler.provider import HomeRef, Note
 
 from . import cli, gateway, home, quiet, reading, rpc
 from .door_look import Look
@@ -26,8 +27,8 @@ _POLL = 0.2
 class Line:
     """`hider` knows the home's secrets. `name` says what the calls go through, for events and reports."""
 
-    def __init__(self, ref: HomeRef, lock_fd: int | None, note: rpc.Note) -> None:
-        self.ref, self.lock_fd, self._note = ref, lock_fd, note
+    def __init__(self, ref: HomeRef, lock_fd: int | None, note: Note, until: float = math.inf) -> None:
+        self.ref, self.lock_fd, self._note, self._until = ref, lock_fd, note, until
         self.here = home.locate(ref.place, ref.path)
         self.hider = reading.Reading(ref, Wanted(), cli.program(ref)).hidden
         self._stack = contextlib.ExitStack()
@@ -63,7 +64,7 @@ class Line:
     def attached(self) -> bool:
         """Whether the home's own gateway runs; then we are connected to it. Raises ProviderError if it keeps us out."""
         if self._connection is None:
-            self._connection = gateway.attach(self.ref, self._note)
+            self._connection = gateway.attach(self.ref, self._note, self._until)
             if self._connection is not None:
                 self._stack.callback(self._hang_up)
         return self._connection is not None
@@ -84,19 +85,24 @@ class Line:
     def idle(self, seconds: float) -> None:
         self._open().idle(seconds)
 
+    def until(self, seconds: float) -> float:
+        """The end of a wait that may take so long, and no longer than the run."""
+        return min(time.monotonic() + seconds, self._until)
+
     def settle(self) -> str:
         """Waits until the gateway runs on the config as it is written; why it does not, in words, "" if it does.
 
         7.1 has no such mark: it answers a write when it has taken it in.
         """
-        until = time.monotonic() + _APPLIED
+        began = time.monotonic()
+        until = self.until(_APPLIED)
         while True:
             found = self.call("config.get")
             written, applied = found.get("configRevisionHash"), found.get("appliedConfigHash")
             if written is None or written == applied:
                 return ""
             if time.monotonic() > until:
-                return f"the gateway has not taken the new config in within {_APPLIED:.0f} s"
+                return f"the gateway has not taken the new config in within {time.monotonic() - began:.0f} s"
             self.idle(_POLL)
 
     def restarted(self) -> str:
@@ -104,13 +110,14 @@ class Line:
         before = self.hello.boot
         self._note("the gateway restarts to take the new config in, and is waited for")
         with contextlib.suppress(rpc.NotSent):
-            self.idle(_LEAVING)
+            self.idle(self.until(_LEAVING) - time.monotonic())
         return self.back(before)
 
     def back(self, before: str = "") -> str:
         """Waits until the home's own gateway takes calls again, as another boot than `before` where that is told; why
         it does not, in words, "" if it does."""
-        until = time.monotonic() + _RESTART
+        began = time.monotonic()
+        until = self.until(_RESTART)
         while not self._ours:
             self._hang_up()
             try:
@@ -120,7 +127,7 @@ class Line:
             except ProviderError as error:
                 why = str(error)
             if time.monotonic() > until:
-                return f"the gateway did not come back within {_RESTART:.0f} s: {why}"
+                return f"the gateway did not come back within {time.monotonic() - began:.0f} s: {why}"
             time.sleep(_POLL)
         return "our quiet gateway ended"
 
@@ -134,7 +141,7 @@ class Line:
                     f"{self.ref.path} is stopped, and a gateway of our own would carry out {boots} (hooks.internal); "
                     "start the home's own gateway first"
                 )
-            began = quiet.started(self.ref, self.lock_fd, self.hider, self._note)
+            began = quiet.started(self.ref, self.lock_fd, self.hider, self._note, self._until)
             self._connection = self._stack.enter_context(began)
             self._ours = True
         assert self._connection is not None

@@ -183,7 +183,7 @@ class Reading:
             "ran": self.data.ran,
             "written_by": self.config.written_by,
             "gateway": {"pid": self.gateway.pid, "port": self.gateway.port} if self.gateway else None,
-            "comments": self.config.comments,
+            "comments": list(self.config.comments),
             "includes": dict(self.config.includes),
             "digests": dict(self.config.files),
             "roster": self.roster.form,

@@ -129,7 +129,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     user = Path(os.path.realpath(tmp_path_factory.mktemp("user")))
     lab = labs.make(user, str(request.param))
     (lab.root / "openclaw.json").write_text(
-        f"{{ // by hand\n gateway: {{mode: 'local', bind: 'loopback', port: {lab.port}, "
+        f"{{ gateway: {{mode: 'local', bind: 'loopback', port: {lab.port}, "
         f"auth: {{mode: 'token', token: '{labs.TOKEN}'}}}},\n"
         " agents: {defaults: {model: {primary: 'anthropic/claude-sonnet-5'}}} }\n"
     )

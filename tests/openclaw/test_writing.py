@@ -150,8 +150,16 @@ def a_file_changes_under_its_hash_and_comments_are_kept_aside(story: Story) -> N
     config.write_text("// by hand\n" + config.read_text())
     text = STOPPED.replace("PORT", str(story.lab.port)).replace("level: warn", "level: error") + JOB
     text += OPS.replace("Be brief", "Be kind")
-    assert any("comments" in note for row in story.rows(story.setup(text)).values() for note in row.notes)
-    story.converge(story.setup(text))
+    rows = story.rows(story.setup(text))
+    assert {path: row.guard for path, row in rows.items()} == {
+        "default/settings/logging.level": "comment-loss",
+        "ops/files/SOUL.md": "",  # a file of a workspace is not in openclaw.json
+    }
+    assert told(story.apply(story.setup(text))) == {"ops/files/SOUL.md": "applied"}
+    assert config.read_text().startswith("// by hand")
+    events = story.apply(story.setup(text), Options(allow=frozenset({"comment-loss"})))
+    assert told(events) == {"default/settings/logging.level": "applied"}
+    assert story.rows(story.setup(text)) == {}
     assert not config.read_text().startswith("// by hand")
     (kept,) = (story.lab.root / ".reconciler-trash").iterdir()
     assert kept.read_text().startswith("// by hand")
