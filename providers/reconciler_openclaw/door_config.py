@@ -14,7 +14,7 @@ from reconciler.errors import DoorLost
 from reconciler.provider import Answer, Code, Step
 from reconciler_specs.address import Address, Kind
 
-from . import cli, cli_files, comments, home, roster, rpc, steps
+from . import cli, cli_files, comments, home, nearby, roster, rpc, steps
 from .door_line import Line
 from .door_look import Look
 
@@ -138,7 +138,7 @@ def _unknown_model(line: Line, rows: Sequence[Action], patch: steps.Patch) -> st
         return ""
     errors = found.get("errors") if isinstance(found, dict) else None
     wrong = [e for e in errors if isinstance(e, dict) and e.get("kind") == "model"] if isinstance(errors, list) else []
-    return str(wrong[0].get("message")) if wrong else ""
+    return f"{wrong[0].get('message')}{nearby.names(line, rows)}" if wrong else ""
 
 
 def _taken(line: Line, result: Any) -> tuple[Code, str]:

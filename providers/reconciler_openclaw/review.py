@@ -13,7 +13,7 @@ from reconciler_specs.address import Kind
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import comments, files, profiles, settings
+from . import comments, files, profiles, reloads, roster, settings
 
 _LIMIT = 30  # per minute and verb (9.6)
 _VERBS = {Row.CREATE: "creates", Row.MISSING: "creates", Row.UPDATE: "changes", Row.DELETE: "deletes"}
@@ -36,12 +36,19 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation)
         agent = str(observation.facts.get("default", ""))
         if profiles.permanent(address.profile, agent):
             found.add(Fact.PERMANENT)
-    restarts = address.kind is Kind.SETTING and action.row in _VERBS and observation.facts.get("gateway")
-    if restarts and any(address.key == part or address.key.startswith(f"{part}.") for part in settings.RESTART):
+    if address.kind is Kind.SETTING and action.row in _VERBS and _restarts(action, observation):
         found.add(Fact.RESTARTS)
     if address.kind is Kind.INFERENCE and action.row in _VERBS:
         found |= _providers(action, desired, observation)
     return frozenset(found)
+
+
+def _restarts(action: Action, observation: Observation) -> bool:
+    """Whether a gateway runs, and takes the setting in by restarting itself."""
+    facts = observation.facts
+    agents = roster.read(facts.get("tree", {}), facts.get("ran"))
+    path = settings.split(action.address.key, agents, action.address.profile)
+    return bool(facts.get("gateway")) and reloads.restarts(path, facts.get("ran") or observation.version)
 
 
 def _providers(action: Action, desired: Mapping[str, Json], observation: Observation) -> set[Fact]:

@@ -183,11 +183,13 @@ def a_model_that_openclaw_does_not_know_is_refused_in_its_words(story: Story) ->
     text = STOPPED.replace("PORT", str(story.lab.port)).replace(
         "level: warn", "level: error, gateway.customBindHost: 127.0.0.1"
     )
-    text = text.replace("provider: anthropic, model: claude-sonnet-5", "provider: zzz, model: none")
+    text = text.replace("provider: anthropic, model: claude-sonnet-5", "provider: anthropic, model: claude-sonet-5")
     before = story.config()
     events = story.apply(story.setup(text + JOB + OPS.replace("Be brief", "Be kind")))
     assert told(events) == {"default/inference": "refused"}
-    assert any("zzz/none" in event.reason for event in events)
+    (reason,) = {event.reason for event in events if event.address}
+    assert "Unknown model: anthropic/claude-sonet-5" in reason
+    assert reason.endswith("(this gateway knows anthropic/claude-sonnet-5)")
     assert story.config() == before
 
 
