@@ -232,7 +232,12 @@ class Behind:
 
 @runtime_checkable
 class Portable(Protocol):
-    """What a provider may say beyond `Provider`, so that `reconciler copy` can tell what a move would change."""
+    """What a provider may say beyond `Provider`, so that `reconciler copy` can tell what a move would change.
+
+    `config` is what a setup's settings are paths of: where two harnesses have the same one, a setting means the same.
+    """
+
+    config: str
 
     def implied(self, resource: Resource, observation: Observation) -> Mapping[str, str]:
         """What a declared thing means here beyond its words, by aspect (“time zone”: “UTC”): where two harnesses say

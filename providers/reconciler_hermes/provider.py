@@ -29,6 +29,7 @@ class HermesProvider:
     """Homes of Hermes Agent. `clock` is for tests."""
 
     harness = "hermes"
+    config = "Hermes's config.yaml"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({home.DEFAULT})),
         # Hermes resolves links in a workdir.

@@ -31,6 +31,7 @@ class NativeProvider:
     """Homes of our own. `clock` is for tests."""
 
     harness = "native"
+    config = "Hermes's config.yaml"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({DEFAULT})),
         Kind.JOB: KindTraits(),

@@ -42,6 +42,7 @@ class OpenClawProvider:
     """Homes of OpenClaw. `clock` is for tests."""
 
     harness = "openclaw"
+    config = "openclaw.json"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({home.DEFAULT})),
         # A `current` session becomes the one that OpenClaw takes it for.

@@ -33,6 +33,7 @@ class OrchestratorProvider:
     """Homes of the orchestrator. `clock` is for tests."""
 
     harness = "orchestrator"
+    config = "none"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({reading.DEFAULT})),
         Kind.JOB: KindTraits(),
