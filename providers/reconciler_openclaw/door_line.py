@@ -14,7 +14,7 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Wanted
 from reconciler.provider import HomeRef, Note
 
-from . import cli, gateway, home, quiet, reading, rpc
+from . import cli, gateway, home, quiet, reading, rpc, slow
 from .door_look import Look
 from .view import look_up
 
@@ -32,7 +32,7 @@ class Line:
         self.here = home.locate(ref.place, ref.path)
         self.hider = reading.Reading(ref, Wanted(), cli.program(ref)).hidden
         self._stack = contextlib.ExitStack()
-        self._connection: rpc.Connection | None = None
+        self._connection: rpc.Connection | slow.Slow | None = None
         self._ours = False
 
     def __enter__(self) -> Self:
@@ -45,6 +45,8 @@ class Line:
     def name(self) -> str:
         if self._ours:
             return "openclaw quiet gateway"
+        if not self.ref.place.local:
+            return "openclaw slow door"
         return "openclaw gateway" if self._connection is not None else "openclaw command line"
 
     @property
@@ -64,7 +66,9 @@ class Line:
     def attached(self) -> bool:
         """Whether the home's own gateway runs; then we are connected to it. Raises ProviderError if it keeps us out."""
         if self._connection is None:
-            self._connection = gateway.attach(self.ref, self._note, self._until)
+            # The loopback behind a prefix is not ours: at the same port another home's gateway may listen here.
+            way = gateway.attach if self.ref.place.local else slow.attach
+            self._connection = way(self.ref, self._note, self._until)
             if self._connection is not None:
                 self._stack.callback(self._hang_up)
         return self._connection is not None
@@ -109,6 +113,8 @@ class Line:
         """Waits for a gateway that restarts itself for a new config; why it is not back, in words, "" if it is."""
         before = self.hello.boot
         self._note("the gateway restarts to take the new config in, and is waited for")
+        if not self.ref.place.local:
+            return self.back()  # no connection tells when it leaves
         with contextlib.suppress(rpc.NotSent):
             self.idle(self.until(_LEAVING) - time.monotonic())
         return self.back(before)
@@ -131,8 +137,10 @@ class Line:
             time.sleep(_POLL)
         return "our quiet gateway ended"
 
-    def _open(self) -> rpc.Connection:
+    def _open(self) -> rpc.Connection | slow.Slow:
         if not self.attached():
+            if not self.ref.place.local:
+                raise ProviderError(f"{self.ref.path} is stopped; start its gateway there: none of our own is started")
             if self.ref.options.get("quiet_gateway", True) is False:
                 raise ProviderError(f"{self.ref.path} is stopped, and the setup forbids a gateway of our own")
             boots = self._boots()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
@@ -89,20 +89,15 @@ class Connection:
         self._count = 0
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = SECONDS) -> Any:
-        """A method's payload. What the gateway calls retryable is asked again when it says, for up to PATIENCE."""
-        until = min(time.monotonic() + PATIENCE, self._until)
-        while True:
-            try:
-                return self._ask(method, params or {}, seconds)
-            except Refusal as refusal:
-                wait = refusal.after if refusal.after is not None else _PAUSE
-                if not refusal.retryable or time.monotonic() + wait > until:
-                    raise
-                if wait >= 1:
-                    limit = refusal.details.get("limit")
-                    why = f"its limit is {limit}" if isinstance(limit, str) else "it asks for time"
-                    self._note(f"{method}: the gateway is waited for, {wait:.0f} s ({why})")
-                self.idle(wait)
+        """A method's payload."""
+        return patiently(lambda: self._ask(method, params or {}, seconds), method, self)
+
+    def waits(self, words: str) -> None:
+        self._note(words)
+
+    @property
+    def until(self) -> float:
+        return self._until
 
     def close(self) -> None:
         self._stack.close()
@@ -131,6 +126,34 @@ class Connection:
                 return
             except (WebSocketException, OSError) as error:
                 raise NotSent("the gateway closed the connection while it was waited for") from error
+
+
+class Waiting(Protocol):
+    """Who waits: `until` is the end of all its waits, and `waits` is told of each."""
+
+    @property
+    def until(self) -> float: ...
+
+    def waits(self, words: str) -> None: ...
+
+    def idle(self, seconds: float) -> None: ...
+
+
+def patiently(ask: Callable[[], Any], method: str, who: Waiting) -> Any:
+    """An answer. What the gateway calls retryable is asked again when it says, for up to PATIENCE."""
+    until = min(time.monotonic() + PATIENCE, who.until)
+    while True:
+        try:
+            return ask()
+        except Refusal as refusal:
+            wait = refusal.after if refusal.after is not None else _PAUSE
+            if not refusal.retryable or time.monotonic() + wait > until:
+                raise
+            if wait >= 1:
+                limit = refusal.details.get("limit")
+                why = f"its limit is {limit}" if isinstance(limit, str) else "it asks for time"
+                who.waits(f"{method}: the gateway is waited for, {wait:.0f} s ({why})")
+            who.idle(wait)
 
 
 def _answer(line: ClientConnection, name: str, what: str, until: float) -> Any:
