@@ -49,7 +49,7 @@ unit: .venv/.made
 lint: .venv/.made
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-bench: hermes
+bench: hermes openclaw
 	@$(BIN)/python tools/harness.py orchestrator $(ORCHESTRATOR)
 	@$(BIN)/python tools/bench.py
 

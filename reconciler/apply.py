@@ -17,7 +17,7 @@ from reconciler_specs.errors import ReconcilerError
 
 from .action import Action
 from .consent import Consent, Refusal
-from .event import Event, Outcome
+from .event import Event, Outcome, Tell, untold
 from .plan import HomePlan, Options, Plan
 from .run import HomeRun, Stop
 from .verdict import waits_for_failed
@@ -41,12 +41,14 @@ def apply(
     *,
     parallel: int = 4,
     stop: Stop = lambda: False,
+    tell: Tell = untold,
 ) -> Iterator[Event]:
     """Carries out the rows of `plan` that `consent` permits, and yields what happens.
 
     A generator: a caller who does not iterate applies nothing. Each home is locked and planned again first; a row
     that is no longer the one in `plan` is refused with the new one. `stop()` is asked between steps: once true,
-    what is under way is finished, read back and recorded, and the rest is skipped. Raises StateError before the
+    what is under way is finished, read back and recorded, and the rest is skipped. `tell` is called in the caller's
+    thread with a `note` for each wait, while the door waits and no event can be yielded. Raises StateError before the
     first write when state, journal or lock cannot be written.
     """
     homes = [h for h in plan.homes if h.open]
@@ -66,10 +68,10 @@ def apply(
             else:
                 usable.append(item)
         if len(usable) > 1 and parallel > 1:
-            yield from _side_by_side([partial(r.run.carry_out, r.permitted, stop) for r in usable], parallel)
+            yield from _side_by_side([partial(r.run.carry_out, r.permitted, stop) for r in usable], parallel, tell)
         else:
             for item in usable:
-                yield from item.run.carry_out(item.permitted, stop)
+                yield from item.run.carry_out(item.permitted, stop, tell)
 
 
 def _failed(home: HomePlan, error: ReconcilerError) -> Event:
@@ -136,7 +138,7 @@ def _now(action: Action | None) -> str:
     return ", ".join(f"{c.field}: {c.row}" for c in action.changes) or str(action.row)
 
 
-def _side_by_side(runs: Sequence[Callable[[], Iterator[Event]]], parallel: int) -> Iterator[Event]:
+def _side_by_side(runs: Sequence[Callable[[Tell], Iterator[Event]]], parallel: int, tell: Tell) -> Iterator[Event]:
     """Several homes at once, each serial in itself; events come in the order in which they happen."""
     events: queue.Queue[Event | BaseException | None] = queue.Queue()
     waiting = iter(runs)
@@ -149,7 +151,7 @@ def _side_by_side(runs: Sequence[Callable[[], Iterator[Event]]], parallel: int) 
             if run is None:
                 break
             try:
-                for event in run():
+                for event in run(events.put):
                     events.put(event)
             except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, which raises it
                 events.put(error)
@@ -167,6 +169,8 @@ def _side_by_side(runs: Sequence[Callable[[], Iterator[Event]]], parallel: int) 
             open_threads -= 1
         elif isinstance(event, BaseException):
             failure = failure or event
+        elif event.what == "note":
+            tell(event)
         else:
             yield event
     for thread in threads:

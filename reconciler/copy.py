@@ -136,6 +136,7 @@ def copy(found: Survey, made: Draft, target: Target, behind: Sequence[Behind] | 
             left = {a.key for a in made.out if (a.profile, a.kind) == (address.profile, Kind.JOB)}
             why = "refused" if left.issuperset(names) else "not in the home"
             work.refuse(address, [f"its context comes from {', '.join(names)}, which is {why}"])
+    _settings(work, found, target)
     resources, canons = _settle(work, target)
     _meaning(work, found, target, resources)
     waits = {address: canon.held for address, canon in canons.items() if canon.held}
@@ -216,6 +217,18 @@ def _unsaid(work: _Work, address: Address, thing: Observed) -> None:
 def _ending(block: Json) -> str:
     """A block's text with the line end that its closing marker needs."""
     return f"{str(block).removesuffix(chr(10))}\n"
+
+
+def _settings(work: _Work, found: Survey, target: Target) -> None:
+    """Takes out the settings that are paths of a config which the new home does not have."""
+    if not isinstance(found.provider, Portable) or not isinstance(target.provider, Portable):
+        return
+    here, there = found.provider.config, target.provider.config
+    for name, profile in work.block["profiles"].items() if here != there else ():
+        keys = profile.pop("settings", {})
+        if keys:
+            why = f"paths of {here}, and the new home has {there}: {', '.join(sorted(keys))}"
+            work.refused[Address(work.home, name, Kind.SETTING)] = [why]
 
 
 def _settle(work: _Work, target: Target) -> tuple[Mapping[Address, Resource], Mapping[Address, Canon]]:

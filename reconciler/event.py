@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -31,7 +32,8 @@ STOPPING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`what` is one of: home, step, outcome, note, home-end. Which other fields are filled follows from it."""
+    """`what` is one of: home, step, outcome, note, home-end. Which other fields are filled follows from it. A
+    `note` is a wait of the door; `reason` says for what."""
 
     what: str
     home: str
@@ -59,6 +61,13 @@ class Event:
         if self.seconds:
             data["seconds"] = round(self.seconds, 3)
         return {**data, **self.extra}
+
+
+Tell = Callable[[Event], None]
+
+
+def untold(event: Event) -> None:
+    """For a caller who wants to hear of no waits."""
 
 
 def exit_code(codes: set[int]) -> int:

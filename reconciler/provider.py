@@ -6,6 +6,7 @@ door is pure. A door is open only inside `apply` and `provision`, for one home, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -93,6 +94,13 @@ class Canon:
 
 Resolve = Callable[[str], str | None]
 """Address path → harness id, or None if nothing is bound to it yet."""
+
+Note = Callable[[str], None]
+"""Takes a sentence about what a door waits for, for a person, while it waits."""
+
+
+def silent(words: str) -> None:
+    """The note of who wants to hear nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +210,12 @@ class Provider(Protocol):
         """What `doctor` should tell of a home besides its plan (copies in the trash …). Only reads."""
         ...
 
-    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]: ...
+    def open(
+        self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf
+    ) -> AbstractContextManager[Door]:
+        """`note` is told of each wait for the harness; none goes on beyond `until` (`time.monotonic()`), the end of
+        the run."""
+        ...
 
     def insider(self, home: HomeRef, ancestors: Sequence[int]) -> str:
         """Why a process with these ancestor pids runs inside the home's own process tree, "" if it does not."""
@@ -224,7 +237,12 @@ class Behind:
 
 @runtime_checkable
 class Portable(Protocol):
-    """What a provider may say beyond `Provider`, so that `reconciler copy` can tell what a move would change."""
+    """What a provider may say beyond `Provider`, so that `reconciler copy` can tell what a move would change.
+
+    `config` is what a setup's settings are paths of: where two harnesses have the same one, a setting means the same.
+    """
+
+    config: str
 
     def implied(self, resource: Resource, observation: Observation) -> Mapping[str, str]:
         """What a declared thing means here beyond its words, by aspect (“time zone”: “UTC”): where two harnesses say

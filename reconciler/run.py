@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,14 @@ from reconciler_state.record import Base, HomeState, Owned
 from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
-from .event import STOPPING, Event, Outcome
+from .event import STOPPING, Event, Outcome, Tell, untold
 from .match import place_id
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step, traits_of
 from .secret import remembered
+from .steps import steps
 from .values import from_base, members, same
 from .verdict import Verdict, in_the_clear, look_row, missed, waits_for_failed
 from .verify import disagreements
@@ -55,8 +56,9 @@ class HomeRun:
         self._clear = plan.observation.clear
         self._begun: set[Address] = set()  # journaled, so that the door may have been used for it
 
-    def carry_out(self, actions: Sequence[Action], stop: Stop) -> Iterator[Event]:
-        """Yields one `outcome` event per action, and a `home-end`."""
+    def carry_out(self, actions: Sequence[Action], stop: Stop, tell: Tell = untold) -> Iterator[Event]:
+        """Yields one `outcome` event per action, and a `home-end`. `tell` gets a `note` for each wait of the
+        door, while it waits."""
         plan, started, limit = self._plan, time.monotonic(), self._workspace.seconds(self._plan.id)
         yield Event("home", plan.id, total=len(actions))
         with ExitStack() as stack:
@@ -65,14 +67,14 @@ class HomeRun:
             self._journal.start(owner=plan.owner, state=found, version=plan.version or "")
             door: Door | None = None
             try:
-                for step in self._steps(actions):
+                for step in steps(actions, self._provider.batch):
                     if stop() and not self._harmed:
                         self._harmed = "stopped by the person"
                     elif time.monotonic() - started > limit and not self._harmed:
                         self._harmed = "the time of policy.limits.minutes is over"
                     writing = [a for a in step if a.writes]
                     if writing and door is None and not self._harmed:
-                        door = stack.enter_context(self._provider.open(plan.ref, self._guard.fd))
+                        door = stack.enter_context(self._door(tell, started + limit))
                     yield from self._step(door, step)
             except ReconcilerError as error:
                 # What was begun is in the journal: the next run looks, and settles it (L11).
@@ -91,21 +93,11 @@ class HomeRun:
             self._journal.end(self._state)
         yield Event("home-end", plan.id, seconds=time.monotonic() - started)
 
-    # -- steps -------------------------------------------------------------------------------------------------
+    def _door(self, tell: Tell, until: float) -> AbstractContextManager[Door]:
+        def note(words: str) -> None:
+            tell(Event("note", self._plan.id, reason=words))
 
-    def _steps(self, actions: Sequence[Action]) -> Iterator[list[Action]]:
-        """Actions that a door takes as one batch, in plan order; recording rows go with their neighbours."""
-        step: list[Action] = []
-        key: str | None = None
-        for action in actions:
-            mine = self._provider.batch(action) if action.writes else None
-            if step and mine is not None and key is not None and mine != key:
-                yield step
-                step, key = [], None
-            step.append(action)
-            key = key if mine is None else mine
-        if step:
-            yield step
+        return self._provider.open(self._plan.ref, self._guard.fd, note, until)
 
     def _step(self, door: Door | None, step: list[Action]) -> Iterator[Event]:
         ready: list[Action] = []

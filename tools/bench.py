@@ -1,6 +1,6 @@
-"""Measures plan, adopt and apply on homes of several sizes, each beside its floor in the same run; Hermes, then native.
+"""Measures plan, adopt and apply on homes of several sizes, each beside its floor in the same run.
 
-    python tools/bench.py [--sizes 10,100,1000,5000] [--homes 1,20,200] [--repeat 3] [--only hermes | native]
+    python tools/bench.py [--sizes 10,100,1000,5000] [--homes 1,20,200] [--repeat 3] [--only hermes | native | openclaw]
 
 Prints wall seconds, CPU seconds and peak memory of whole processes (median of the repeats). Nothing is asserted:
 the figures are for people to compare with the floor beside them, on this machine, in this run.
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bench_native
+import bench_openclaw
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agent-home-reconciler"
@@ -238,18 +239,20 @@ def main() -> None:
     parser.add_argument("--sizes", default="10,100,1000,5000")
     parser.add_argument("--homes", default="1,20,200")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only", choices=("hermes", "native"))
+    parser.add_argument("--only", choices=("hermes", "native", "openclaw"))
     args = parser.parse_args()
-    if args.only != "native" and not HERMES.is_dir():
+    if args.only in (None, "hermes") and not HERMES.is_dir():
         raise SystemExit("hermes-agent is not installed; run `make bench`, which installs it")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), args.repeat)
         print("whole processes, median of", args.repeat)
         bench.run("floor: python -c pass", [sys.executable, "-c", "pass"])
         bench.run("reconciler --help", [*RECONCILER, "--help"])
-        if args.only != "hermes":
+        if args.only in (None, "native"):
             bench_native.run(bench)
-        if args.only == "native":
+        if args.only in (None, "openclaw"):
+            bench_openclaw.run(bench)
+        if args.only in ("native", "openclaw"):
             return
         for jobs in (int(n) for n in args.sizes.split(",") if n):
             bench.sizes(jobs)

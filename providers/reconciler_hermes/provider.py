@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +13,7 @@ from reconciler.action import Action, Fact, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
-from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
 from reconciler_shape import dotted, models, places
 from reconciler_shape import files as file_words
 from reconciler_specs.address import Address, Kind
@@ -28,6 +29,7 @@ class HermesProvider:
     """Homes of Hermes Agent. `clock` is for tests."""
 
     harness = "hermes"
+    config = "Hermes's config.yaml"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({home.DEFAULT})),
         # Hermes resolves links in a workdir.
@@ -157,7 +159,9 @@ class HermesProvider:
         if place.stat(posixpath.join(root, ".managed")):
             raise ProviderError(f"{root} is managed by another system (.managed)")
 
-    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+    def open(
+        self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf
+    ) -> AbstractContextManager[Door]:
         from . import door  # what only writes is not loaded for a plan
 
         return door.opened(home, lock_fd)

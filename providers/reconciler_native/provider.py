@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,7 +14,7 @@ from reconciler.action import Action, Fact, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
-from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
 from reconciler_shape import models, places
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
@@ -30,6 +31,7 @@ class NativeProvider:
     """Homes of our own. `clock` is for tests."""
 
     harness = "native"
+    config = "Hermes's config.yaml"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({DEFAULT})),
         Kind.JOB: KindTraits(),
@@ -127,7 +129,9 @@ class NativeProvider:
                 "does, or until it is stopped"
             ) from error
 
-    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+    def open(
+        self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf
+    ) -> AbstractContextManager[Door]:
         from . import door  # what only writes is not loaded for a plan
 
         return door.opened(home)

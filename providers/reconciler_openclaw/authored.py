@@ -46,7 +46,7 @@ class Authored:
     """The config of a home. `tree` is {} where there is none, or where `unknown` says why it cannot be read.
 
     `files` are the config and what it includes, with the SHA-256 of each; `includes` maps the dotted path at which
-    something is included to the file. `comments` says whether the config has any: OpenClaw's next write of it drops
+    something is included to the file. `comments` names the files that have any: OpenClaw's next write of one drops
     them. `written_by` is the version that last wrote it, even where the file itself cannot be read.
     """
 
@@ -56,7 +56,7 @@ class Authored:
     unknown: Unknown | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     includes: Mapping[str, str] = field(default_factory=dict)
-    comments: bool = False
+    comments: tuple[str, ...] = ()
     written_by: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ def read(here: home.Home) -> Authored:
         None,
         reading.files,
         reading.includes,
-        reading.comments,
+        tuple(reading.comments),
         str(writer) if isinstance(writer, str) else None,
         tuple(reading.notes),
     )
@@ -124,7 +124,7 @@ class _Reading:
         self.root = posixpath.dirname(here.config)
         self.files: dict[str, str] = {}
         self.includes: dict[str, str] = {}
-        self.comments = False
+        self.comments: list[str] = []
         self.notes: list[str] = []
 
     def file(self, path: str, data: bytes, above: tuple[str, ...], at: tuple[str, ...]) -> Any:
@@ -136,7 +136,7 @@ class _Reading:
             raise NotReadable(f"{path}: not UTF-8 at byte {error.start}") from error
         tree = parse(text, path)
         comments, twice = scan(text)
-        self.comments = self.comments or (comments and len(above) == 1)
+        self.comments += [path] if comments and path not in self.comments else []
         self.notes += [f"{path}:{where}: the key {key} stands there twice; the last one counts" for key, where in twice]
         return self._inside(tree, path, above, at)
 

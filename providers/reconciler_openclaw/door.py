@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.action import Action, Row
 from reconciler.errors import ProviderError
-from reconciler.provider import Answer, Code, HomeRef, Step
+from reconciler.provider import Answer, Code, HomeRef, Note, Step, silent
 from reconciler_specs.address import Kind
 
 from . import cli, door_agents, door_config, door_files, door_jobs, gateway, home, rpc
 from .door_line import Line
 
 Part = Callable[[Line, Step], Sequence[Answer]]
+_BY_GATEWAY = {Kind.JOB: "jobs", Kind.PROFILE: "profiles"}
 # Seconds in which a write whose answer was lost may still show.
 _LATE = 10.0
 
@@ -64,29 +66,28 @@ _PARTS: dict[Kind, Part] = {
 
 def check(ref: HomeRef, actions: Sequence[Action]) -> None:
     """Raises ProviderError if the home cannot be written now. Opens no connection and starts nothing."""
-    if not ref.place.local:
-        # Its loopback is not ours: at the same port and path another home's gateway may listen here.
-        raise ProviderError(f"{ref.path}: it is written where it is; run the reconciler there")
     cli.program(ref)
     if any(action.row is Row.PROVISION for action in actions):
         return
     here = home.locate(ref.place, ref.path)
     stopped = not gateway.alive(here)()
-    asks = {a.address.kind for a in actions if a.writes and not _describes(a)} & {Kind.JOB, Kind.PROFILE}
-    if stopped and asks and ref.options.get("quiet_gateway", True) is False:
-        kinds = " and ".join(sorted(f"{kind}s" for kind in asks))
-        raise ProviderError(
-            f"{ref.path} is stopped, and OpenClaw takes {kinds} only through a gateway: start it, or take "
-            "quiet_gateway: false out of the setup's door"
-        )
+    asks = {a.address.kind for a in actions if a.writes and not _describes(a)} & _BY_GATEWAY.keys()
+    forbidden = ref.options.get("quiet_gateway", True) is False
+    if stopped and asks and (forbidden or not ref.place.local):
+        kinds = " and ".join(word for kind, word in _BY_GATEWAY.items() if kind in asks)
+        why = f"{ref.path} is stopped, and OpenClaw takes {kinds} only through a gateway: start it"
+        if not ref.place.local:
+            raise ProviderError(f"{why} there; behind a command prefix none of our own is started")
+        raise ProviderError(f"{why}, or take quiet_gateway: false out of the setup's door")
 
 
 @contextlib.contextmanager
-def opened(ref: HomeRef, lock_fd: int | None, note: rpc.Note = lambda words: None) -> Iterator[OpenClawDoor]:
-    """A gateway of our own is started when the first step needs one. `note` is told of each wait.
+def opened(ref: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf) -> Iterator[OpenClawDoor]:
+    """A gateway of our own is started when the first step needs one. `note` is told of each wait; none of them goes on
+    beyond `until`.
 
-    Raises ProviderError if there is no OpenClaw that may be used, or for a home that is not on this machine.
+    Raises ProviderError if there is no OpenClaw that may be used.
     """
     check(ref, ())
-    with Line(ref, lock_fd, note) as line:
+    with Line(ref, lock_fd, note, until) as line:
         yield OpenClawDoor(line)

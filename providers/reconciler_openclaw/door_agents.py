@@ -40,6 +40,9 @@ def _create(line: Line, action: Action) -> tuple[Code, str]:
     if not isinstance(look.thing(action), Absent):
         return Code.STALE, f"there is an agent {name} already"
     steps.written(action)
+    unkept = door_config.keep(line, [action], look.config)
+    if unkept:
+        return Code.REFUSED, unkept
     # 7.1 asks for the workspace; named, it is the same in both, and no default of either decides it.
     made = line.call("agents.create", {"name": name, "workspace": look.workspace(name)})
     agent = made.get("agentId") if isinstance(made, dict) else None
@@ -53,10 +56,11 @@ def _create(line: Line, action: Action) -> tuple[Code, str]:
 
 def _there(line: Line, name: str) -> str:
     """Waits until the running gateway knows the agent: it answers when the file is written, and takes it in later."""
-    until = time.monotonic() + _THERE
+    began = time.monotonic()
+    until = line.until(_THERE)
     while not any(agent.get("id") == name for agent in line.call("agents.list").get("agents", ())):
         if time.monotonic() > until:
-            return f"the gateway has not taken agent {name} in within {_THERE:.0f} s"
+            return f"the gateway has not taken agent {name} in within {time.monotonic() - began:.0f} s"
         line.idle(_POLL)
     return ""
 
@@ -70,6 +74,9 @@ def _delete(line: Line, action: Action) -> tuple[Code, str]:
         raise steps.Refused(f"agent {name} is never deleted")
     if look.observation.things.get((name, Kind.JOB)) != {}:  # OpenClaw's own are not among them
         return Code.STALE, f"agent {name} has jobs, which OpenClaw would delete with it"
+    unkept = door_config.keep(line, [action], look.config)
+    if unkept:
+        return Code.REFUSED, unkept
     line.call("agents.delete", {"agentId": name, "deleteFiles": False})
     late = line.settle()
     return (Code.LOST, late) if late else (Code.OK, "")

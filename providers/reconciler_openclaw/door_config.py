@@ -14,7 +14,7 @@ from reconciler.errors import DoorLost
 from reconciler.provider import Answer, Code, Step
 from reconciler_specs.address import Address, Kind
 
-from . import cli, cli_files, home, roster, rpc, steps
+from . import cli, cli_files, comments, home, nearby, roster, rpc, steps
 from .door_line import Line
 from .door_look import Look
 
@@ -107,7 +107,7 @@ def _online(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
         patch, config = made
         if not patch.body:
             return Code.OK, ""
-        why = _unknown_model(line, rows, patch) or _keep(line, config)
+        why = _unknown_model(line, rows, patch) or keep(line, rows, config)
         if why:
             return Code.REFUSED, why
         params: dict[str, Any] = {"raw": json.dumps(patch.body), "baseHash": base}
@@ -138,7 +138,7 @@ def _unknown_model(line: Line, rows: Sequence[Action], patch: steps.Patch) -> st
         return ""
     errors = found.get("errors") if isinstance(found, dict) else None
     wrong = [e for e in errors if isinstance(e, dict) and e.get("kind") == "model"] if isinstance(errors, list) else []
-    return str(wrong[0].get("message")) if wrong else ""
+    return f"{wrong[0].get('message')}{nearby.names(line, rows)}" if wrong else ""
 
 
 def _taken(line: Line, result: Any) -> tuple[Code, str]:
@@ -163,7 +163,7 @@ def _offline(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
     patch, config = made
     if not patch.body:
         return Code.OK, ""
-    why = _keep(line, config)
+    why = keep(line, rows, config)
     if why:
         return Code.REFUSED, why
     before = config.authored.files.get(line.here.config)
@@ -182,16 +182,23 @@ def _digest(line: Line, path: str) -> str:
     return hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else ""
 
 
-def _keep(line: Line, config: steps.Config) -> str:
-    """Copies a config with comments, which OpenClaw is about to drop; why that cannot be, "" if it is done."""
-    if not config.authored.comments:
+def keep(line: Line, rows: Sequence[Action], config: steps.Config) -> str:
+    """Copies the files whose comments the rows are about to cost; why that cannot be, "" if it is done."""
+    known, agents = config.authored, config.roster
+    lost = [comments.losing(row, agents, line.here.config, known.includes, known.comments) for row in rows]
+    files = sorted({file for found in lost for file in found})
+    if not files:
         return ""
-    digest = config.authored.files[line.here.config]
-    name = posixpath.join(TRASH, f"{home.CONFIG}.{digest[:12]}")
-    op = cli_files.write(line.here.root, name, "", folder=0o700, copy=line.here.config, mode=0o600)
-    (answer,) = cli_files.perform(line.ref, [op], line.lock_fd)
+    ops = [_copy(line, file, known.files[file]) for file in files]
+    answers = cli_files.perform(line.ref, ops, line.lock_fd)
     # `stale`: the same text has been kept before.
-    return f"no copy of {line.here.config} could be kept: {answer.get('words')}" if answer["code"] == "refused" else ""
+    wrong = next((answer for answer in answers if answer["code"] == "refused"), None)
+    return f"no copy of {', '.join(files)} could be kept: {wrong.get('words')}" if wrong else ""
+
+
+def _copy(line: Line, file: str, digest: str) -> cli_files.Op:
+    name = posixpath.join(TRASH, f"{posixpath.basename(file)}.{digest[:12]}")
+    return cli_files.write(line.here.root, name, "", folder=0o700, copy=file, mode=0o600)
 
 
 def provision(line: Line, step: Step) -> Sequence[Answer]:

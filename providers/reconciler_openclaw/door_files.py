@@ -97,8 +97,11 @@ def _put(text: str, name: str, owner: str, said: str | None) -> str:
 
 
 def _by_gateway(line: Line, name: str) -> bool:
-    """Whether OpenClaw itself writes this file, and compares (9.6): 7.1 would overwrite what came in between."""
-    return name in files.BOOTSTRAP and line.attached() and not roster.is_old(line.hello.version)
+    """Whether OpenClaw itself writes this file, and compares (9.6): 7.1 would overwrite what came in between. Behind a
+    command prefix the text would be an argument, which has an end."""
+    if name not in files.BOOTSTRAP or not line.ref.place.local:
+        return False
+    return line.attached() and not roster.is_old(line.hello.version)
 
 
 def _online(line: Line, look: Look, action: Action, text: str, expected: str) -> tuple[Code, str]:

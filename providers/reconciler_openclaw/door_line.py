@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import posixpath
 import time
 from collections.abc import Iterable, Mapping
@@ -11,9 +12,9 @@ from typing import Any, Self
 from reconciler.action import Action
 from reconciler.errors import ProviderError
 from reconciler.observe import Wanted
-from reconciler.provider import HomeRef
+from reconciler.provider import HomeRef, Note
 
-from . import cli, gateway, home, quiet, reading, rpc
+from . import cli, gateway, home, quiet, reading, rpc, slow
 from .door_look import Look
 from .view import look_up
 
@@ -27,12 +28,12 @@ _POLL = 0.2
 class Line:
     """`hider` knows the home's secrets. `name` says what the calls go through, for events and reports."""
 
-    def __init__(self, ref: HomeRef, lock_fd: int | None, note: rpc.Note) -> None:
-        self.ref, self.lock_fd, self._note = ref, lock_fd, note
+    def __init__(self, ref: HomeRef, lock_fd: int | None, note: Note, until: float = math.inf) -> None:
+        self.ref, self.lock_fd, self._note, self._until = ref, lock_fd, note, until
         self.here = home.locate(ref.place, ref.path)
         self.hider = reading.Reading(ref, Wanted(), cli.program(ref)).hidden
         self._quiet = contextlib.ExitStack()  # ends a gateway of our own
-        self._connection: rpc.Connection | None = None
+        self._connection: rpc.Connection | slow.Slow | None = None
         self._ours = False
 
     def __enter__(self) -> Self:
@@ -45,6 +46,8 @@ class Line:
     def name(self) -> str:
         if self._ours:
             return "openclaw quiet gateway"
+        if not self.ref.place.local:
+            return "openclaw slow door"
         return "openclaw gateway" if self._connection is not None else "openclaw command line"
 
     @property
@@ -64,7 +67,9 @@ class Line:
     def attached(self) -> bool:
         """Whether the home's own gateway runs; then we are connected to it. Raises ProviderError if it keeps us out."""
         if self._connection is None:
-            self._connection = gateway.attach(self.ref, self._note)
+            # The loopback behind a prefix is not ours: at the same port another home's gateway may listen here.
+            way = gateway.attach if self.ref.place.local else slow.attach
+            self._connection = way(self.ref, self._note, self._until)
         return self._connection is not None
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = rpc.SECONDS) -> Any:
@@ -81,19 +86,24 @@ class Line:
     def idle(self, seconds: float) -> None:
         self._open().idle(seconds)
 
+    def until(self, seconds: float) -> float:
+        """The end of a wait that may take so long, and no longer than the run."""
+        return min(time.monotonic() + seconds, self._until)
+
     def settle(self) -> str:
         """Waits until the gateway runs on the config as it is written; why it does not, in words, "" if it does.
 
         7.1 has no such mark: it answers a write when it has taken it in.
         """
-        until = time.monotonic() + _APPLIED
+        began = time.monotonic()
+        until = self.until(_APPLIED)
         while True:
             found = self.call("config.get")
             written, applied = found.get("configRevisionHash"), found.get("appliedConfigHash")
             if written is None or written == applied:
                 return ""
             if time.monotonic() > until:
-                return f"the gateway has not taken the new config in within {_APPLIED:.0f} s"
+                return f"the gateway has not taken the new config in within {time.monotonic() - began:.0f} s"
             self.idle(_POLL)
 
     def restarted(self) -> str:
@@ -102,8 +112,10 @@ class Line:
             return self.back()  # not worth waiting for
         before = self.hello.boot
         self._note("the gateway restarts to take the new config in, and is waited for")
+        if not self.ref.place.local:
+            return self.back()  # no connection tells when it leaves
         with contextlib.suppress(rpc.NotSent):
-            self.idle(_LEAVING)
+            self.idle(self.until(_LEAVING) - time.monotonic())
         return self.back(before)
 
     def back(self, before: str = "") -> str:
@@ -113,7 +125,8 @@ class Line:
             self._hang_up()
             return ""
         alive = gateway.alive(self.here)
-        until, gone = time.monotonic() + _RESTART, time.monotonic() + _GONE
+        began = time.monotonic()
+        until, gone = self.until(_RESTART), began + _GONE
         while True:
             self._hang_up()
             try:
@@ -123,15 +136,17 @@ class Line:
             except ProviderError as error:
                 why = str(error)
             now = time.monotonic()
-            gone = now + _GONE if alive() else gone
+            gone = now + _GONE if alive() or not self.ref.place.local else gone
             if now > gone:
                 return f"the gateway ended, and was not started again within {_GONE:.0f} s"
             if now > until:
-                return f"the gateway did not come back within {_RESTART:.0f} s: {why}"
+                return f"the gateway did not come back within {now - began:.0f} s: {why}"
             time.sleep(_POLL)
 
-    def _open(self) -> rpc.Connection:
+    def _open(self) -> rpc.Connection | slow.Slow:
         if not self.attached():
+            if not self.ref.place.local:
+                raise ProviderError(f"{self.ref.path} is stopped; start its gateway there: none of our own is started")
             if self.ref.options.get("quiet_gateway", True) is False:
                 raise ProviderError(f"{self.ref.path} is stopped, and the setup forbids a gateway of our own")
             boots = self._boots()
@@ -140,7 +155,7 @@ class Line:
                     f"{self.ref.path} is stopped, and a gateway of our own would carry out {boots} (hooks.internal); "
                     "start the home's own gateway first"
                 )
-            began = quiet.started(self.ref, self.lock_fd, self.hider, self._note)
+            began = quiet.started(self.ref, self.lock_fd, self.hider, self._note, self._until)
             self._connection = self._quiet.enter_context(began)
             self._ours = True
         assert self._connection is not None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.errors import ProviderError
-from reconciler.provider import HomeRef
+from reconciler.provider import HomeRef, Note
 from reconciler_shape import dotenv
 
 from . import authored, home, roster, rpc, serving, statedb
@@ -18,8 +19,8 @@ _USUAL_PORT = 18789
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
 
-def attach(ref: HomeRef, note: rpc.Note, seconds: float = STARTING) -> rpc.Connection | None:
-    """A proved connection to the home's running gateway; None if the home is stopped.
+def attach(ref: HomeRef, note: Note, until: float = math.inf) -> rpc.Connection | None:
+    """A proved connection to the home's running gateway; None if the home is stopped. No wait goes beyond `until`.
 
     Raises ProviderError where a gateway holds the home and does not let us in, or cannot be proved to be the home's.
     """
@@ -34,7 +35,7 @@ def attach(ref: HomeRef, note: rpc.Note, seconds: float = STARTING) -> rpc.Conne
     if found is None and not rpc.listens(port):
         return None
     environ = serving.environ(here, found.pid) if found else {}
-    opened = rpc.open_at(port, credential(here, config.tree, environ), note, seconds, alive(here))
+    opened = rpc.open_at(port, credential(here, config.tree, environ), note, STARTING, alive(here), until)
     wrong = unproved(here, opened.hello)
     if not wrong:
         return opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 from reconciler.action import Action, Fact, Row
 from reconciler.observe import Observation, Observed, Wanted
 from reconciler.place import Place
-from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
 from reconciler_shape import files as file_words
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
@@ -41,6 +42,7 @@ class OpenClawProvider:
     """Homes of OpenClaw. `clock` is for tests."""
 
     harness = "openclaw"
+    config = "openclaw.json"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({home.DEFAULT})),
         # A `current` session becomes the one that OpenClaw takes it for.
@@ -137,10 +139,12 @@ class OpenClawProvider:
 
         door.check(home, actions)
 
-    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+    def open(
+        self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf
+    ) -> AbstractContextManager[Door]:
         from . import door  # what only writes is not loaded for a plan
 
-        return door.opened(home, lock_fd)
+        return door.opened(home, lock_fd, note, until)
 
     def limits(self) -> Sequence[str]:
         return versions.limits()

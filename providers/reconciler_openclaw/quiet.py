@@ -6,6 +6,7 @@ It ends with us, however we end: a shell waits beside it for the pipe that we ho
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import signal
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reconciler.errors import ProviderError
-from reconciler.provider import HomeRef
+from reconciler.provider import HomeRef, Note
 from reconciler_shape.hiding import Hider
 
 from . import cli, gateway, home, rpc
@@ -41,8 +42,11 @@ exit "$code"
 
 
 @contextlib.contextmanager
-def started(ref: HomeRef, lock_fd: int | None, hider: Hider, note: rpc.Note) -> Iterator[rpc.Connection]:
-    """A connection to a quiet gateway of the home; the gateway is gone when the block ends.
+def started(
+    ref: HomeRef, lock_fd: int | None, hider: Hider, note: Note, until: float = math.inf
+) -> Iterator[rpc.Connection]:
+    """A connection to a quiet gateway of the home; the gateway is gone when the block ends. No wait goes
+    beyond `until`.
 
     The home must be stopped: a second gateway ends by itself at OpenClaw's own lock. Raises ProviderError.
     """
@@ -61,7 +65,7 @@ def started(ref: HomeRef, lock_fd: int | None, hider: Hider, note: rpc.Note) -> 
         fds = () if lock_fd is None else (lock_fd,)
         process = ref.place.start(argv, env, fds)
         try:
-            connection = _connected(ref, process, port, password, log, hider, note)
+            connection = _connected(ref, process, port, password, log, hider, note, until)
             try:
                 yield connection
             finally:
@@ -77,11 +81,12 @@ def _connected(
     password: str,
     log: Path,
     hider: Hider,
-    note: rpc.Note,
+    note: Note,
+    until: float,
 ) -> rpc.Connection:
     credential = rpc.Credential(password=password)
     try:
-        opened = rpc.open_at(port, credential, note, START, lambda: process.poll() is None)
+        opened = rpc.open_at(port, credential, note, START, lambda: process.poll() is None, until)
         wrong = gateway.unproved(home.locate(ref.place, ref.path), opened.hello)
     except ProviderError as error:
         said = hider.text(log.read_text(errors="replace").replace(password, "‹hidden›").strip()) if log.exists() else ""

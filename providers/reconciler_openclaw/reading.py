@@ -34,6 +34,7 @@ from . import (
 from .view import View, look_up
 
 _PROCESS_KEY = secrets.token_bytes(32)
+_SLOW = "slow door: it is written by OpenClaw's command line behind the prefix, which takes seconds for each call"
 Parts = dict[tuple[str, Kind], Things | Unknown]
 
 
@@ -158,6 +159,8 @@ class Reading:
         return f"{installed}{versions.OVER}{version}" if installed and version != installed else installed
 
     def _running(self) -> None:
+        if not self.place.local:
+            self.notes.append(_SLOW)
         if self.gateway is not None:
             port = f" on port {self.gateway.port}" if self.gateway.port else ""
             version = self.data.ran or "of an unknown version"
@@ -183,7 +186,7 @@ class Reading:
             "ran": self.data.ran,
             "written_by": self.config.written_by,
             "gateway": {"pid": self.gateway.pid, "port": self.gateway.port} if self.gateway else None,
-            "comments": self.config.comments,
+            "comments": list(self.config.comments),
             "includes": dict(self.config.includes),
             "digests": dict(self.config.files),
             "roster": self.roster.form,

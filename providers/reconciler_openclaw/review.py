@@ -13,9 +13,8 @@ from reconciler_specs.address import Kind
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import files, profiles, settings
+from . import comments, files, profiles, reloads, roster, settings
 
-_CONFIG = frozenset({Kind.PROFILE, Kind.INFERENCE, Kind.SETTING})
 _LIMIT = 30  # per minute and verb (9.6)
 _VERBS = {Row.CREATE: "creates", Row.MISSING: "creates", Row.UPDATE: "changes", Row.DELETE: "deletes"}
 
@@ -37,12 +36,19 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation)
         agent = str(observation.facts.get("default", ""))
         if profiles.permanent(address.profile, agent):
             found.add(Fact.PERMANENT)
-    restarts = address.kind is Kind.SETTING and action.row in _VERBS and observation.facts.get("gateway")
-    if restarts and any(address.key == part or address.key.startswith(f"{part}.") for part in settings.RESTART):
+    if address.kind is Kind.SETTING and action.row in _VERBS and _restarts(action, observation):
         found.add(Fact.RESTARTS)
     if address.kind is Kind.INFERENCE and action.row in _VERBS:
         found |= _providers(action, desired, observation)
     return frozenset(found)
+
+
+def _restarts(action: Action, observation: Observation) -> bool:
+    """Whether a gateway runs, and takes the setting in by restarting itself."""
+    facts = observation.facts
+    agents = roster.read(facts.get("tree", {}), facts.get("ran"))
+    path = settings.split(action.address.key, agents, action.address.profile)
+    return bool(facts.get("gateway")) and reloads.restarts(path, facts.get("ran") or observation.version)
 
 
 def _providers(action: Action, desired: Mapping[str, Json], observation: Observation) -> set[Fact]:
@@ -64,17 +70,15 @@ def _providers(action: Action, desired: Mapping[str, Json], observation: Observa
 
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows with what OpenClaw does besides: it drops a config's comments, and takes so many writes a minute."""
-    rows = [_left_behind(_spared(action, observation), observation) for action in actions]
-    first = next((i for i, row in enumerate(rows) if row.writes and row.address.kind in _CONFIG), None)
-    if first is not None and observation.facts.get("comments"):
-        rows[first] = _noted(
-            rows[first], "openclaw.json has comments: OpenClaw drops them when it writes (a copy is kept beside it)"
-        )
+    rows = comments.held([_left_behind(_spared(action, observation), observation) for action in actions], observation)
     verbs = Counter(
         _VERBS[row.row] for row in rows if row.writes and row.address.kind is Kind.JOB and row.row in _VERBS
     )
     slow = [
-        f"{count} {verb} take about {-(-count // _LIMIT)} minutes" for verb, count in verbs.items() if count > _LIMIT
+        # The first thirty go at once.
+        f"{count} {verb} take about {(count - 1) // _LIMIT} min"
+        for verb, count in verbs.items()
+        if count > _LIMIT
     ]
     if slow and str(observation.version).startswith("2026.9"):
         at = next(i for i, row in enumerate(rows) if row.writes and row.address.kind is Kind.JOB)

@@ -6,18 +6,20 @@ The only module that knows `websockets`. Protocol 4, the same in 2026.7.1 and 20
 from __future__ import annotations
 
 import json
+import math
 import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from reconciler.errors import DoorLost, ProviderError
+from reconciler.provider import Note
 
 PROTOCOL = 4
 SECONDS = 30.0  # for one answer
@@ -25,11 +27,10 @@ PATIENCE = 300.0  # seconds that one call may wait for the gateway's own limits:
 OPENING = 10.0  # seconds for the handshake of an idle gateway
 _LONGEST = 26_214_400  # bytes of one message: the gateway's own `policy.maxPayload`
 _PAUSE = 0.25  # seconds between two attempts to connect, where the gateway names none
+_SILENT = 2.0  # seconds of a wait that nobody is told of
 _SCOPES = ("operator.admin", "operator.read", "operator.write")
 
 Raw = dict[str, Any]
-Note = Callable[[str], None]
-"""Takes a sentence about a wait, for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +79,25 @@ class Connection:
     """One open connection. A call has one of three ends: its payload, `Refusal` (it said no), or `DoorLost` (it was
     sent, and what became of it is not known); `NotSent` where it could not even be sent.
 
-    `note` is told of each wait; `stack` holds the connection open.
+    `note` is told of each wait, and none goes on beyond `until`; `stack` holds the connection open.
     """
 
-    def __init__(self, line: ClientConnection, hello: Hello, note: Note, stack: ExitStack) -> None:
-        self._line, self.hello, self._note, self._stack = line, hello, note, stack
+    def __init__(
+        self, line: ClientConnection, hello: Hello, note: Note, stack: ExitStack, until: float = math.inf
+    ) -> None:
+        self._line, self.hello, self._note, self._stack, self._until = line, hello, note, stack, until
         self._count = 0
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = SECONDS) -> Any:
-        """A method's payload. What the gateway calls retryable is asked again when it says, for up to PATIENCE."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return self._ask(method, params or {}, seconds)
-            except Refusal as refusal:
-                wait = refusal.after if refusal.after is not None else _PAUSE
-                if not refusal.retryable or time.monotonic() + wait > until:
-                    raise
-                if wait >= 1:
-                    limit = refusal.details.get("limit")
-                    why = f"its limit is {limit}" if isinstance(limit, str) else "it asks for time"
-                    self._note(f"{method}: the gateway is waited for, {wait:.0f} s ({why})")
-                self.idle(wait)
+        """A method's payload."""
+        return patiently(lambda: self._ask(method, params or {}, seconds), method, self)
+
+    def waits(self, words: str) -> None:
+        self._note(words)
+
+    @property
+    def until(self) -> float:
+        return self._until
 
     def close(self) -> None:
         self._stack.close()
@@ -128,6 +126,34 @@ class Connection:
                 return
             except (WebSocketException, OSError) as error:
                 raise NotSent("the gateway closed the connection while it was waited for") from error
+
+
+class Waiting(Protocol):
+    """Who waits: `until` is the end of all its waits, and `waits` is told of each."""
+
+    @property
+    def until(self) -> float: ...
+
+    def waits(self, words: str) -> None: ...
+
+    def idle(self, seconds: float) -> None: ...
+
+
+def patiently(ask: Callable[[], Any], method: str, who: Waiting) -> Any:
+    """An answer. What the gateway calls retryable is asked again when it says, for up to PATIENCE."""
+    until = min(time.monotonic() + PATIENCE, who.until)
+    while True:
+        try:
+            return ask()
+        except Refusal as refusal:
+            wait = refusal.after if refusal.after is not None else _PAUSE
+            if not refusal.retryable or time.monotonic() + wait > until:
+                raise
+            if wait >= 1:
+                limit = refusal.details.get("limit")
+                why = f"its limit is {limit}" if isinstance(limit, str) else "it asks for time"
+                who.waits(f"{method}: the gateway is waited for, {wait:.0f} s ({why})")
+            who.idle(wait)
 
 
 def _answer(line: ClientConnection, name: str, what: str, until: float) -> Any:
@@ -168,16 +194,19 @@ def open_at(
     note: Note,
     seconds: float = OPENING,
     starting: Callable[[], bool] = lambda: False,
+    end: float = math.inf,
 ) -> Connection:
     """A connection to the gateway at this port, once it is ready, within so many seconds.
 
     One that says it is starting is asked again; one that does not listen too, as long as `starting()` says that it may
-    come. Raises ProviderError: nothing has been asked of it yet, so that nothing is uncertain.
+    come. `end` is that of all waits, of its later calls' too. Raises ProviderError: nothing has been asked of it yet,
+    so that nothing is uncertain.
     """
-    until = time.monotonic() + seconds
+    began, told = time.monotonic(), False
+    until = min(began + seconds, end)
     while True:
         try:
-            return _open(port, credential, note, until)
+            return _open(port, credential, note, until, end)
         except Refusal as refusal:
             wait = refusal.after or _PAUSE
             if not refusal.retryable or time.monotonic() + wait > until:
@@ -193,6 +222,9 @@ def open_at(
                 said = f": {error}" if isinstance(error, DoorLost) else ""
                 what = f"what listens at 127.0.0.1:{port} is no gateway that we can speak to"
                 raise ProviderError(f"{what}{said}") from error
+        if not told and time.monotonic() - began > _SILENT:
+            told = True
+            note(f"the gateway at 127.0.0.1:{port} is starting, and is waited for")
         time.sleep(wait)
 
 
@@ -219,7 +251,7 @@ def _why(refusal: Refusal) -> str:
     return str(refusal)
 
 
-def _open(port: int, credential: Credential, note: Note, until: float) -> Connection:
+def _open(port: int, credential: Credential, note: Note, until: float, end: float) -> Connection:
     left = min(max(until - time.monotonic(), 0.1), OPENING)
     connecting = connect(
         f"ws://127.0.0.1:{port}",
@@ -248,7 +280,7 @@ def _open(port: int, credential: Credential, note: Note, until: float) -> Connec
         }
         line.send(json.dumps({"type": "req", "id": "hello", "method": "connect", "params": params}))
         payload = _answer(line, "hello", "connect", time.monotonic() + left)
-        return Connection(line, _hello(payload), note, stack.pop_all())
+        return Connection(line, _hello(payload), note, stack.pop_all(), end)
 
 
 def _hello(payload: Any) -> Hello:

@@ -26,8 +26,6 @@ SECURITY = (
     "subagents", "surfaces", "tools", "agents.defaults.sandbox", "agents.defaults.subagents", "agents.entries",
 )  # fmt: skip
 """What decides who may do what, or runs code; looser cannot be told from tighter."""
-RESTART = ("gateway", "discovery")
-"""What a running gateway takes in by restarting itself (measured: port, bind, auth mode, discovery)."""
 
 _OWN_MARKS = ("meta", "wizard", "$schema", "$include")
 _MODELS = ("model", *inference.TASKS.values())

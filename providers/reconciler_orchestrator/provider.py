@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, Hold, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
-from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Resolve
+from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
 from reconciler_shape import jobs as shape
 from reconciler_shape import lease, places
 from reconciler_shape.review import Rules
@@ -32,6 +33,7 @@ class OrchestratorProvider:
     """Homes of the orchestrator. `clock` is for tests."""
 
     harness = "orchestrator"
+    config = "none"
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({reading.DEFAULT})),
         Kind.JOB: KindTraits(),
@@ -128,7 +130,9 @@ class OrchestratorProvider:
         if not way.live:
             cold.check(home)
 
-    def open(self, home: HomeRef, lock_fd: int | None) -> AbstractContextManager[Door]:
+    def open(
+        self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf
+    ) -> AbstractContextManager[Door]:
         from . import door  # what only writes is not loaded for a plan
 
         return door.opened(home, lock_fd)

@@ -121,11 +121,15 @@ def _carry_out(
     reporter = Reporter(quiet=json)
     with _sink(events) as write, _interrupts() as stop:
         told: list[Event] = []
-        events_ = carry_out(made, consent, space, options, parallel=parallel, stop=stop)
-        for event in chain(events_, _no_longer(made, approved or {})):
-            told.append(event)
+
+        def tell(event: Event) -> None:
             write(event)
             reporter.tell(event)
+
+        events_ = carry_out(made, consent, space, options, parallel=parallel, stop=stop, tell=tell)
+        for event in chain(events_, _no_longer(made, approved or {})):
+            told.append(event)
+            tell(event)
     code = _code(made, told)
     if json:
         from .render.json import apply_json

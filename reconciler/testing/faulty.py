@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any
 from ..action import Action
 from ..errors import DoorLost
 from ..place import Place, Stat
-from ..provider import Answer, Code, Door, HomeRef, Provider, Step
+from ..provider import Answer, Code, Door, HomeRef, Note, Provider, Step, silent
 
 
 class Fault(StrEnum):
@@ -43,8 +44,8 @@ class FaultyProvider:
         return getattr(self.inner, name)
 
     @contextmanager
-    def open(self, home: HomeRef, lock_fd: int | None) -> Iterator[Door]:
-        with self.inner.open(home, lock_fd) as door:
+    def open(self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf) -> Iterator[Door]:
+        with self.inner.open(home, lock_fd, note, until) as door:
             yield _FaultyDoor(door, self.fault, self.hits)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from ..action import CLEAR, Action, Fact, Row
 from ..bind import resolve_refs
 from ..observe import Observation, Observed, Store, Unknown, Wanted
 from ..place import Place
-from ..provider import Answer, Canon, Code, Door, HomeRef, KindTraits, Resolve, Step
+from ..provider import Answer, Canon, Code, Door, HomeRef, KindTraits, Note, Resolve, Step, silent
 from ..redact import hide
 
 _ids = count(1)
@@ -172,7 +173,7 @@ class MemoryProvider:
         return ()
 
     @contextmanager
-    def open(self, home: HomeRef, lock_fd: int | None) -> Iterator[Door]:
+    def open(self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = math.inf) -> Iterator[Door]:
         self.doors += 1
         yield MemoryDoor(self.homes.setdefault(home.path, MemoryHome(exists=False)))
 

@@ -9,6 +9,7 @@ Somebody else edits the home by the gateway's RPC.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import time
@@ -21,7 +22,7 @@ from typing import Any
 import pytest
 
 from openclaw import lab as labs
-from reconciler.provider import HomeRef
+from reconciler.provider import HomeRef, Note
 from reconciler.testing.conformance import CHECKS
 from reconciler.testing.kit import Kit, World, tree
 from reconciler_openclaw import home as homes
@@ -144,9 +145,11 @@ def stopped(lab: labs.Lab) -> Iterator[None]:
         return None if here.root == str(lab.root) else find(here)
 
     @contextmanager
-    def again(ref: HomeRef, lock_fd: int | None, hider: Hider, note: rpc.Note) -> Iterator[rpc.Connection]:
+    def again(
+        ref: HomeRef, lock_fd: int | None, hider: Hider, note: Note, until: float = math.inf
+    ) -> Iterator[rpc.Connection]:
         if ref.path != str(lab.root):
-            with started(ref, lock_fd, hider, note) as connection:
+            with started(ref, lock_fd, hider, note, until) as connection:
                 yield connection
             return
         # For an edit of `env` it restarts itself, as one that is started anew each time never does.
@@ -185,7 +188,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     user = Path(os.path.realpath(tmp_path_factory.mktemp("user")))
     lab = labs.make(user, version)
     (lab.root / "openclaw.json").write_text(
-        f"{{ // by hand\n gateway: {{mode: 'local', bind: 'loopback', port: {lab.port}, "
+        f"{{ gateway: {{mode: 'local', bind: 'loopback', port: {lab.port}, "
         f"auth: {{mode: 'token', token: '{labs.TOKEN}'}}}},\n"
         " agents: {defaults: {model: {primary: 'anthropic/claude-sonnet-5'}}} }\n"
     )

@@ -75,6 +75,7 @@ class Fake:
             "config.get": lambda _: {"hash": "hash-1", "valid": True},
             "config.patch": lambda _: {"ok": True},
             "agents.list": lambda _: {"agents": [{"id": "main"}]},
+            "models.list": lambda _: {"models": []},
         }
         self.methods = {**known, **self.methods}
 

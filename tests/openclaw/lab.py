@@ -43,7 +43,8 @@ def program(version: str) -> Path:
 
 
 def config(port: int, version: str) -> str:
-    """A home written by hand, with comments: the least that a gateway takes, and a second agent."""
+    """A home written by hand: the least that a gateway takes, and a second agent. It has no comments, which would hold
+    each row that writes it."""
     if version == NEW:
         roster = (
             "ownership: 'explicit', defaults: {model: {primary: 'anthropic/claude-sonnet-5'}, "
@@ -55,7 +56,7 @@ def config(port: int, version: str) -> str:
             "list: [{id: 'ops', name: 'Ops', description: 'Runs things.'}, {id: 'main', default: true}]"
         )
     return (
-        "{\n  // written by hand\n"
+        "{\n"
         f"  gateway: {{mode: 'local', bind: 'loopback', port: {port}, auth: {{mode: 'token', token: '{TOKEN}'}},}},\n"
         f"  agents: {{{roster}}},\n}}\n"
     )

@@ -16,7 +16,6 @@ from openclaw.fake_gateway import KEY, TOKEN, Drop, Fake, No, limited, served
 from reconciler.action import CLEAR, Action, FieldChange, FieldRow, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import ABSENT, Observed, Wanted
-from reconciler.place import LocalPlace
 from reconciler.provider import Answer, Code, Step
 from reconciler_openclaw import door, door_line, jobs
 from reconciler_openclaw.provider import OpenClawProvider
@@ -300,18 +299,6 @@ def test_a_stopped_home_whose_setup_forbids_a_gateway_is_refused_before_anything
             lock.unlink()
         with pytest.raises(ProviderError, match="quiet_gateway"):
             door.check(fake.ref(quiet_gateway=False), [made("one")])
-
-
-class Elsewhere(LocalPlace):
-    name, local = "exec:docker compose exec -T oc", False
-
-
-def test_a_home_that_is_elsewhere_is_written_there(tmp_path: Path) -> None:
-    with served(tmp_path) as fake:
-        there = replace(fake.ref(), place=Elsewhere())
-        with pytest.raises(ProviderError, match="run the reconciler there"), door.opened(there, None):
-            pass
-        assert fake.connections == 0
 
 
 # -- files, without a gateway's help

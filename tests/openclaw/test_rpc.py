@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,16 @@ def test_no_wait_is_longer_than_patience(tmp_path: Path) -> None:
         connection = opened(fake)
         with pytest.raises(rpc.Refusal):
             connection.call("cron.add", {})
+        connection.close()
+
+
+def test_no_wait_goes_beyond_the_end_of_the_run(tmp_path: Path) -> None:
+    with served(tmp_path, faults={"cron.add": [limited(5)]}) as fake:
+        end = time.monotonic() + 1
+        connection = rpc.open_at(fake.port, rpc.Credential(TOKEN), quietly, end=end)
+        with pytest.raises(rpc.Refusal, match="rate limit"):
+            connection.call("cron.add", {})
+        assert time.monotonic() < end + 1
         connection.close()
 
 

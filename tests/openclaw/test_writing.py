@@ -150,8 +150,16 @@ def a_file_changes_under_its_hash_and_comments_are_kept_aside(story: Story) -> N
     config.write_text("// by hand\n" + config.read_text())
     text = STOPPED.replace("PORT", str(story.lab.port)).replace("level: warn", "level: error") + JOB
     text += OPS.replace("Be brief", "Be kind")
-    assert any("comments" in note for row in story.rows(story.setup(text)).values() for note in row.notes)
-    story.converge(story.setup(text))
+    rows = story.rows(story.setup(text))
+    assert {path: row.guard for path, row in rows.items()} == {
+        "default/settings/logging.level": "comment-loss",
+        "ops/files/SOUL.md": "",  # a file of a workspace is not in openclaw.json
+    }
+    assert told(story.apply(story.setup(text))) == {"ops/files/SOUL.md": "applied"}
+    assert config.read_text().startswith("// by hand")
+    events = story.apply(story.setup(text), Options(allow=frozenset({"comment-loss"})))
+    assert told(events) == {"default/settings/logging.level": "applied"}
+    assert story.rows(story.setup(text)) == {}
     assert not config.read_text().startswith("// by hand")
     (kept,) = (story.lab.root / ".reconciler-trash").iterdir()
     assert kept.read_text().startswith("// by hand")
@@ -175,11 +183,13 @@ def a_model_that_openclaw_does_not_know_is_refused_in_its_words(story: Story) ->
     text = STOPPED.replace("PORT", str(story.lab.port)).replace(
         "level: warn", "level: error, gateway.customBindHost: 127.0.0.1"
     )
-    text = text.replace("provider: anthropic, model: claude-sonnet-5", "provider: zzz, model: none")
+    text = text.replace("provider: anthropic, model: claude-sonnet-5", "provider: anthropic, model: claude-sonet-5")
     before = story.config()
     events = story.apply(story.setup(text + JOB + OPS.replace("Be brief", "Be kind")))
     assert told(events) == {"default/inference": "refused"}
-    assert any("zzz/none" in event.reason for event in events)
+    (reason,) = {event.reason for event in events if event.address}
+    assert "Unknown model: anthropic/claude-sonet-5" in reason
+    assert reason.endswith("(this gateway knows anthropic/claude-sonnet-5)")
     assert story.config() == before
 
 

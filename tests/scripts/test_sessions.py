@@ -13,8 +13,11 @@ FILES = sorted(FOLDER.glob("*.txt"))
 
 
 def _mark(path: Path) -> object:
-    needs = read(path).needs
-    return pytest.param(path, id=path.stem, marks=[pytest.mark.hermes] if needs == "hermes" else [])
+    needs = read(path).needs.split(", ")
+    marks = [pytest.mark.hermes] if "hermes" in needs else []
+    if "openclaw" in needs:
+        marks += [pytest.mark.openclaw, pytest.mark.timeout(600)]
+    return pytest.param(path, id=path.stem, marks=marks)
 
 
 @pytest.mark.parametrize("path", [_mark(path) for path in FILES])

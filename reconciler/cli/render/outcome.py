@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ...event import Event, Outcome
 from ...plan import Plan
-from .style import Style, out, safe
+from .style import Style, err, out, safe, width
 
 _MARKS = {
     Outcome.APPLIED: ("✓", "green"),
@@ -25,22 +25,24 @@ _MARKS = {
 
 
 class Reporter:
-    """Prints outcomes as they come; a progress line on a terminal while a door works."""
+    """Prints outcomes as they come; a progress line on a terminal while a door works or waits."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._style = Style(sys.stdout)
+        self._screen = Style(sys.stderr).colour
         self._progress = ""
         self._started = time.monotonic()
 
     def tell(self, event: Event) -> None:
         if self._quiet:
             return
-        if event.what == "step" and self._style.colour:
-            self._clear()
-            self._progress = f"  … {event.home}: {event.total} change(s) through {event.reason}"
-            sys.stdout.write(self._progress)
-            sys.stdout.flush()
+        if event.what == "step" and self._screen:
+            self._show(f"{event.home}: {event.total} change(s) through {event.reason}")
+        elif event.what == "note" and self._screen:
+            self._show(f"{event.home}: {event.reason}")
+        elif event.what == "note":
+            err(f"  … {safe(event.home)}: {safe(event.reason)}")
         elif event.what == "outcome" and event.outcome is not None:
             self._clear()
             out(self._line(event))
@@ -63,9 +65,17 @@ class Reporter:
             text += f"  ({', '.join(event.fields)})"
         return text + (f"  {safe(event.reason)}" if event.reason else "")
 
+    def _show(self, words: str) -> None:
+        """Beside the outcomes, which may go to a pipe; one line at most, since it is taken back by its length."""
+        self._clear()
+        self._progress = f"  … {safe(words)}"[: width() - 1]
+        sys.stderr.write(self._progress)
+        sys.stderr.flush()
+
     def _clear(self) -> None:
         if self._progress:
-            sys.stdout.write("\r" + " " * len(self._progress) + "\r")
+            sys.stderr.write("\r" + " " * len(self._progress) + "\r")
+            sys.stderr.flush()
             self._progress = ""
 
     def close(self, plan: Plan, told: Sequence[Event]) -> None:

@@ -25,6 +25,7 @@ class Picky(MemoryProvider):
 
     refuses: Mapping[str, str] = {}
     zone = ""
+    config = "a.yaml"
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
         refused = {name: why for name, why in self.refuses.items() if name in resource.fields}
@@ -100,6 +101,17 @@ def test_equal_words_with_another_meaning() -> None:
     source, target = homes(brief=JOB), Picky()
     source.zone, target.zone = "UTC", "the machine's"
     assert said(copied(source, target)) == {"default/jobs/brief": ("semantic", ("time zone: UTC → the machine's",))}
+
+
+def test_settings_are_not_carried_to_another_config() -> None:
+    source, target = homes(brief=JOB), Picky()
+    source.home("/old").things["default", Kind.SETTING] = {"a.b": {"value": 1}, "a.c": {"value": 2}}
+    assert said(copied(source, target))["default/settings/a.b"] == ("exact", ())
+    target.config = "b.yaml"
+    made = copied(source, target)
+    why = "paths of a.yaml, and the new home has b.yaml: a.b, a.c"
+    assert said(made) == {"default/jobs/brief": ("exact", ()), "default/settings": ("refused", (why,))}
+    assert "settings" not in made.block["profiles"]["default"]
 
 
 def test_a_profile_that_is_refused_takes_all_that_is_in_it() -> None:

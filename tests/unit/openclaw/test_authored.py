@@ -28,11 +28,13 @@ def wrong(site: Any, text: str) -> str:
 
 
 def test_json5(site: Any) -> None:
-    site.config("\ufeff// c\n{a: 'x', 'b': [1, 0x10, .5, +2,], /* d */ \"c\": {d: null, 'e-f': '${X}', g: '$${Y}'},}\n")
+    path = site.config(
+        "\ufeff// c\n{a: 'x', 'b': [1, 0x10, .5, +2,], /* d */ \"c\": {d: null, 'e-f': '${X}', g: '$${Y}'},}\n"
+    )
     found = read(site)
     assert found.tree == {"a": "x", "b": [1, 16, 0.5, 2], "c": {"d": None, "e-f": "${X}", "g": "$${Y}"}}
     assert found.store is Store.PROPER
-    assert found.comments
+    assert found.comments == (str(path),)
     assert found.notes == ()
 
 
@@ -107,7 +109,7 @@ def test_includes(site: Any) -> None:
     }
     assert len(found.files) == 5
     assert found.includes["agents"] == str(site.root / "agents.json")
-    assert not found.comments  # an include is not rewritten with the root
+    assert found.comments == (str(site.root / "agents.json"),)
 
 
 @pytest.mark.parametrize(
