@@ -9,7 +9,6 @@ from typing import Any
 from reconciler.action import CLEAR, Action, Clear, FieldChange, Row
 from reconciler.observe import Absent, Unknown
 from reconciler.provider import Step
-from reconciler.values import members
 from reconciler_shape import dotted, reach
 from reconciler_shape import models as shape
 from reconciler_shape.hiding import HIDDEN
@@ -230,8 +229,7 @@ def _reaching(action: Action, _step: Step) -> Op:
     address = action.address
     op: Op = {"ref": address.path, "id": address.key, "fingerprint": action.fingerprint, "name": address.key}
     if action.row is Row.DELETE:
-        mine = [c.base.declared for c in action.changes if c.field == "allow" and c.base is not None]
-        return {**op, "op": "delete", "members": [str(one) for one in members(mine[0])] if mine else []}
+        return {**op, "op": "delete"}
     fields = {k: None if v is CLEAR else v for k, v in _written(action).items()}
     if address.kind is Kind.ROUTE:
         fields["order"] = reach.order(action)

@@ -3,7 +3,7 @@ that are revoked. Pure; also sent to the worker."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,15 +59,17 @@ def changes(store: Store, name: str, written: Mapping[str, Any], dialect: Dialec
     return made
 
 
-def removal(store: Store, name: str, members: Collection[str]) -> Changes:
-    """What takes a channel away. `members` are ids that lose their pairing too; credentials stay in `.env`."""
+def removal(store: Store, name: str) -> Changes:
+    """What takes a channel away, with the pairings of those on its lists; credentials stay in `.env`."""
     made = Changes()
     *inner, top = channels.blocks_of(name)
     made.unsets += [path for path in inner if store.block(path) is not None]
     made.unsets += [(*top, key) for key in store.block(top) or {} if key in channels.OWN or key in (ALLOW, *ADMINS)]
     for variable in platforms.of(name).own:
         _variable(store, variable, None, made)
-    made.revoke = [one for one in store.paired.get(name, ()) if one in members]
+    own = channels.extra_of(store, name).get(ALLOW)
+    listed = {*channels.ids_of(store.variable(platforms.of(name).allow)), *channels.ids_of(own)}
+    made.revoke = [one for one in store.paired.get(name, ()) if one in listed]
     return made
 
 

@@ -51,7 +51,7 @@ def _carried_out(op: dict[str, Any], home: Path, key: bytes) -> tuple[str, str]:
     if ("" if standing is None else digest(standing, key)) != op["fingerprint"]:
         return "stale", f"the channel {name} has changed since it was looked at"
     if op["op"] == "delete":
-        made = channelwrites.removal(store, name, op["members"])
+        made = channelwrites.removal(store, name)
     else:
         made = channelwrites.changes(store, name, op["fields"], _DIALECT)
     after = yamledit.edit((text or b"").decode(), made.sets, made.unsets).encode()
