@@ -94,7 +94,9 @@ class HermesProvider:
         if address.kind is Kind.JOB:
             return jobcanon.canon(resource, self._around(resource, observation), resolve, self._clock())
         if address.kind in reach.KINDS:
-            return reachcanon.canon(resource, self._near(observation, address.profile))
+            too_old = versions.routes(observation.version) if address.kind is Kind.ROUTE else ""
+            found = reachcanon.canon(resource, self._near(observation, address.profile))
+            return Canon({}, refused={"": too_old}) if too_old else found
         around = observation.facts.get("profiles", {}).get(address.profile, {})
         match address.kind:
             case Kind.INFERENCE:

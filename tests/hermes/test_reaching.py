@@ -15,10 +15,12 @@ from hermes.lab import python_of
 from reconciler.action import Fact, Row
 from reconciler.adopt import adopt_home
 from reconciler.consent import Consent
+from reconciler.draft import draft, survey
 from reconciler.plan import Options
 from reconciler.testing.kit import Kit, World, outcomes, world
 from reconciler_hermes.provider import HermesProvider
 from reconciler_specs.address import Kind
+from reconciler_specs.render import render_setup
 
 pytestmark = pytest.mark.hermes
 
@@ -386,3 +388,50 @@ def test_no_secret_is_seen(here: World) -> None:
         for path in (here.root / "state").rglob("*"):
             assert path.is_dir() or secret.encode() not in path.read_bytes(), path
     assert plan.homes[0].observation.at("default", Kind.WEBHOOK, "github") is not None
+
+
+def test_adopt_of_the_sample_homes_says_them_and_plans_nothing(here: World, tmp_path: Path) -> None:
+    """A channel, a route and a webhook that others made: no secret in the setup, and nothing left to do."""
+    home: Any = here.home
+    (home.path / "config.yaml").write_text(
+        CONFIG + "gateway: {multiplex_profiles: true, profile_routes: "
+        '[{name: dev, platform: discord, guild_id: "9", profile: default}]}\n'
+        "platforms: {telegram: {enabled: true}, webhook: {enabled: true, extra: {port: 18644, secret: FAKEglobal}}}\n"
+    )
+    (home.path / ".env").write_text(ENV + "TELEGRAM_ALLOWED_USERS=1001,1002\nTELEGRAM_HOME_CHANNEL=-1001234567890\n")
+    record = {
+        "description": "Agent-created subscription: github", "events": ["pull_request"], "secret": HOOK,
+        "prompt": "PR {x}", "skills": [], "deliver": "telegram", "created_at": "T", "deliver_extra": {"chat_id": "42"},
+    }  # fmt: skip
+    (home.path / "webhook_subscriptions.json").write_text(
+        json.dumps({"github": record, "foreign": {**record, "secret": "a-secret-of-nobody"}})
+    )
+    before = here.tree()
+    made = draft(survey(str(home.path), {"hermes": here.provider}), "main", str(home.path))
+    block = made.block["profiles"]["default"]
+    assert block["channels"] == {
+        "telegram": {
+            "enabled": True,
+            "secrets": {"token": "TELEGRAM_BOT_TOKEN"},
+            "allow": ["1001", "1002"],
+            "owner_chat": "-1001234567890",
+        },
+        "webhook": {"enabled": True, "extra": {"port": 18644}},
+    }
+    assert block["routes"] == {"dev": {"match": {"channel": "discord", "guild": "9"}, "profile": "default", "order": 1}}
+    assert block["webhooks"] == {
+        "github": {
+            "events": ["pull_request"],
+            "prompt": "PR {x}",
+            "secret": {"secret": "GH_HOOK"},
+            "deliver": {"to": "telegram", "chat": "42"},
+        }
+    }
+    assert "foreign" in repr(made.left) and not any(
+        key.startswith(("platforms", "gateway.profile")) for key in block["settings"]
+    )
+    made.block |= {"door": {"python": str(python_of("0.19.0"))}}
+    text = render_setup("solo", {"main": made.block})
+    assert not any(secret in text for secret in (TOKEN, HOOK, "FAKEglobal", "a-secret-of-nobody"))
+    adopt_home(here.space(text), "main")
+    assert not here.rows(text) and here.tree() == before

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,9 @@ def _carried_out(op: dict[str, Any], home: Path, key: bytes) -> tuple[str, str]:
         made = channelwrites.changes(store, name, op["fields"], _DIALECT)
     after = yamledit.edit((text or b"").decode(), made.sets, made.unsets).encode()
     said = envfile.edit(lines or b"", made.env)
-    pinned = importlib.import_module("hermes_cli.managed_scope")
-    for variable in made.env:
-        if pinned.is_env_managed(variable):
-            return "refused", f"{variable} is pinned by this machine's administrator"
+    pinned = _pinned(made.env)
+    if pinned:
+        return "refused", f"{pinned} is pinned by this machine's administrator"
     for one in made.revoke:
         # By Hermes's own function, which takes its other spellings along, and the line in `.env` that it made.
         _pairings().revoke(name, one)
@@ -78,6 +78,15 @@ def _carried_out(op: dict[str, Any], home: Path, key: bytes) -> tuple[str, str]:
     if wrong:
         return "refused", f"Hermes does not read what was written of {', '.join(wrong)} in .env"
     return "ok", ""
+
+
+def _pinned(names: Iterable[str]) -> str:
+    """The first of these variables that the machine's administrator has set; Hermes has that from 0.18 on."""
+    try:
+        scope = importlib.import_module("hermes_cli.managed_scope")
+    except ModuleNotFoundError:
+        return ""
+    return next((name for name in names if scope.is_env_managed(name)), "")
 
 
 def read_env() -> dict[str, str]:
