@@ -52,7 +52,7 @@ def around(title: str, dialect: Dialect, observation: Observation, profile: str)
         bool(here.get("env_known", False)),
         here.get("same", {}),
         here.get("config", {}),
-        {*seen, *others.get("profiles", ())},
+        {DEFAULT, *seen, *others.get("profiles", ())},
         others.get("orders", {}),
         others.get("channels", {}).get(profile, ()),
     )

@@ -435,3 +435,31 @@ def test_adopt_of_the_sample_homes_says_them_and_plans_nothing(here: World, tmp_
     assert not any(secret in text for secret in (TOKEN, HOOK, "FAKEglobal", "a-secret-of-nobody"))
     adopt_home(here.space(text), "main")
     assert not here.rows(text) and here.tree() == before
+
+
+def test_a_running_gateway_is_told_of(here: World) -> None:
+    """The row says when the change counts; nothing is restarted by us."""
+    home: Any = here.home
+    here.converge(here.text(rest=channel(allow="[1]") + WEBHOOK))
+    started = int(Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19])
+    (home.path / "gateway.pid").write_text(json.dumps({"pid": os.getpid(), "start_time": started}))
+    for rest, note in (
+        (channel(allow="[1, 2]") + WEBHOOK, "takes effect with the next message"),
+        (
+            channel(allow="[1]", admins="[1]") + WEBHOOK,
+            "takes effect when the gateway restarts: hermes gateway restart",
+        ),
+        (channel(allow="[1]") + WEBHOOK.replace("PR", "MR"), ""),
+    ):
+        (row,) = here.rows(here.text(rest=rest)).values()
+        assert row.notes == ((note,) if note else ()), row
+    (home.path / "gateway.pid").write_text(json.dumps({"pid": os.getpid(), "start_time": started + 1}))
+    (row,) = here.rows(here.text(rest=channel(allow="[1, 2]") + WEBHOOK)).values()
+    assert not row.notes
+
+
+def test_a_setting_beside_a_declared_channel_is_refused(here: World) -> None:
+    rest = channel() + "settings: {platforms.telegram.enabled: false, platforms.slack.enabled: false}\n"
+    rows = here.rows(here.text(rest=rest))
+    assert rows["default/settings/platforms.telegram.enabled"].row is Row.REFUSED
+    assert rows["default/settings/platforms.slack.enabled"].row is not Row.REFUSED
