@@ -51,8 +51,20 @@ FIELDS: Mapping[Kind, Mapping[str, Json]] = {
     Kind.INFERENCE: {"default": MODEL, "fallbacks": [MODEL], "auxiliary": {"vision": MODEL}, "unattended": MODEL},
     Kind.SETTING: {"value": 1},
     Kind.FILE: {"text": "x", "block": "x", "mode": "0644"},
+    Kind.CHANNEL: {
+        "enabled": False, "secrets": {"token": "TELEGRAM_BOT_TOKEN"}, "allow": ["1"], "admins": ["1"], "open": True,
+        "owner_chat": "1", "adapter": "x", "extra": {"a": 1},
+    },
+    Kind.ROUTE: {"match": {"channel": "slack"}, "profile": "default", "order": 1},
+    Kind.WEBHOOK: {
+        "secret": {"secret": "HOOK"}, "events": ["push"], "prompt": "x", "deliver": {"to": "slack"}, "skills": ["x"],
+        "deliver_only": True, "description": "x",
+    },
 }  # fmt: skip
-KEYS: Mapping[Kind, str] = {Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md"}
+KEYS: Mapping[Kind, str] = {
+    Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md", Kind.CHANNEL: "telegram",
+    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook",
+}  # fmt: skip
 
 
 def pages() -> dict[str, str]:
@@ -233,7 +245,7 @@ def providers_page() -> str:
         for pair in VERSIONS.get(name, {"": None}).items()
     ]
     rows = []
-    for kind in (Kind.PROFILE, Kind.JOB, Kind.INFERENCE, Kind.SETTING, Kind.FILE):
+    for kind in FIELDS:
         for field, sample in FIELDS[kind].items():
             how = {"place" if p.traits[kind].by_place else "harness id" for p in providers.values() if kind in p.traits}
             stored = [_stores(provider, kind, field, sample, version) for _, provider, _, version in columns]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reconciler_shape import dotenv
 
@@ -39,11 +40,13 @@ _KNOWN = frozenset(name for names in STANDARD_KEYS.values() for name in names) |
 
 @dataclass(frozen=True, slots=True)
 class DotEnv:
-    """`names` in the file's order; `filled` are those with a value; `secrets` what must never be shown."""
+    """`names` in the file's order; `filled` are those with a value; `secrets` what must never be shown. `values` are
+    for comparison only."""
 
     names: tuple[str, ...] = ()
     filled: frozenset[str] = frozenset()
     secrets: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def parse(data: bytes) -> DotEnv:
@@ -58,6 +61,7 @@ def parse(data: bytes) -> DotEnv:
         names=tuple(values),
         filled=frozenset(name for name, value in values.items() if value),
         secrets=tuple(value for name, value in values.items() if dotenv.is_secret(name, value)),
+        values=values,
     )
 
 

@@ -19,7 +19,7 @@ def insider(ref: HomeRef, ancestors: Sequence[int]) -> str:
     if not ref.place.local:
         return ""
     for folder in (ref.path, *_profile_folders(ref)):
-        pid = _gateway(ref, folder)
+        pid = gateway(ref, folder)
         if pid in ancestors:
             return f"it runs below the gateway of {folder} (pid {pid})"
     for pid in ancestors:
@@ -34,8 +34,10 @@ def _profile_folders(ref: HomeRef) -> list[str]:
     return [posixpath.join(below, name) for name in places.visible(ref.place, below)]
 
 
-def _gateway(ref: HomeRef, folder: str) -> int:
+def gateway(ref: HomeRef, folder: str) -> int:
     """The pid of a live gateway, 0 if there is none: a pid that another process has by now does not count."""
+    if not ref.place.local:
+        return 0
     data = home.text(ref.place, posixpath.join(folder, "gateway.pid"), home.SMALL_LIMIT)
     try:
         record = json.loads(data) if isinstance(data, bytes) else {}

@@ -14,13 +14,26 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
 from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
-from reconciler_shape import dotted, models, places
+from reconciler_shape import dotted, models, places, reach, reachcanon
 from reconciler_shape import files as file_words
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
-from . import files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
+from . import (
+    files,
+    home,
+    inference,
+    insiders,
+    interpreter,
+    jobcanon,
+    jobs,
+    profiles,
+    reaching,
+    reading,
+    settings,
+    versions,
+)
 from . import review as reviews
 from .models import usual_key
 
@@ -37,6 +50,7 @@ class HermesProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
     }
 
     def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
@@ -65,6 +79,7 @@ class HermesProvider:
     def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
         """The observation with what `canon`, which sees one resource, has to know of the others."""
         declared: dict[str, Any] = {"inference": {}, "files": {}, "zones": {}}
+        declared["reach"] = reach.declared(resources.values())
         for resource in resources.values():
             profile, key = resource.address.profile, resource.address.key
             match resource.address.kind:
@@ -80,6 +95,10 @@ class HermesProvider:
         address = resource.address
         if address.kind is Kind.JOB:
             return jobcanon.canon(resource, self._around(resource, observation), resolve, self._clock())
+        if address.kind in reach.KINDS:
+            too_old = versions.routes(observation.version) if address.kind is Kind.ROUTE else ""
+            found = reachcanon.canon(resource, self._near(observation, address.profile))
+            return Canon({}, refused={"": too_old}) if too_old else found
         around = observation.facts.get("profiles", {}).get(address.profile, {})
         match address.kind:
             case Kind.INFERENCE:
@@ -90,6 +109,7 @@ class HermesProvider:
             case Kind.SETTING:
                 pinned = observation.facts.get("pinned", ())
                 why = settings.refusal(address.key, around.get("config", {}), pinned)
+                why = why or reachcanon.clashes(address.key, self._near(observation, address.profile))
                 value, names = dotted.referenced(resource.fields.get("value"))
                 missing = sorted(names - set(around.get("env", ()))) if around.get("env_known") else []
                 held = f"the home's .env has no {', '.join(missing)}" if missing else ""
@@ -104,6 +124,10 @@ class HermesProvider:
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
                 return Canon(fields, refused={"": why} if why else {})
         return Canon({}, refused={"": f"{address.kind} cannot be declared for a home of this harness yet"})
+
+    @staticmethod
+    def _near(observation: Observation, profile: str) -> reachcanon.Around:
+        return reachcanon.around("Hermes", reaching.DIALECT, observation, profile)
 
     def _around(self, resource: Resource, observation: Observation) -> jobcanon.Around:
         """What surrounds a profile's jobs, made once for all of them."""
@@ -126,6 +150,8 @@ class HermesProvider:
         return reviews.review(actions, observation, list(resources.values()))
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
+        if thing.kind in reach.KINDS:
+            return reach.express(thing, reaching.DIALECT)
         match thing.kind:
             case Kind.JOB:
                 return jobs.express(thing)

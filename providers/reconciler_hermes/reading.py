@@ -11,12 +11,12 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
 from reconciler.place import Place, Stat
 from reconciler.provider import HomeRef
-from reconciler_shape import configfile, dotted, marks, places
+from reconciler_shape import configfile, dotted, marks, places, reach
 from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import dotenv, files, home, inference, interpreter, jobs, profiles, settings
+from . import dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings
 
 _PROCESS_KEY = secrets.token_bytes(32)
 _MANAGED = "/etc/hermes/config.yaml"
@@ -87,6 +87,7 @@ class _Reading:
         self.ended: dict[tuple[str, Kind], Mapping[str, str]] = {}
         self.notes: list[str] = []
         self.soul: str | None = None
+        self.no_env: dict[str, Unknown] = {}
         self.facts = _home_facts(self.place, hermes)
 
     def all(self) -> None:
@@ -118,6 +119,7 @@ class _Reading:
         env = home.env(self.place, home.profile_dir(self.root, name))
         if isinstance(env, Unknown):
             self.notes.append(env.reason)
+            self.no_env[name] = env
             return dotenv.DotEnv()
         return env
 
@@ -154,6 +156,8 @@ class _Reading:
         self.things[name, Kind.FILE] = files.read(
             self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref), self.soul
         )
+        for kind, part in reaching.read(self.place, profile, self.no_env.get(name), wanted).items():
+            self.things[name, kind], self.stores[name, kind] = part
         self.facts["profiles"][name] = self._facts(profile)
 
     def _jobs(self, profile: home.Profile) -> jobs.JobStore:
@@ -173,6 +177,8 @@ class _Reading:
         for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
+        for kind, part in reaching.absent().items():
+            self.things[name, kind], self.stores[name, kind] = part
         self.things[name, Kind.INFERENCE] = {"": inference.observed(blank)}
         self.facts["profiles"][name] = {**self._facts(blank), "env_known": False}
 
@@ -188,6 +194,8 @@ class _Reading:
             "zone": profile.zone,
             "env": sorted(env.filled),
             "env_known": True,
+            "same": reach.same_values(env.values),
+            "gateway": insiders.gateway(self.ref, profile.folder),
             "home_channels": channels,
             "scripts": places.tree(self.place, profile.folder, "scripts"),
             "skills": [posixpath.dirname(p).removeprefix("skills/") for p in skills if p.endswith("/SKILL.md")],
@@ -244,7 +252,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     for name in sorted({home.DEFAULT, *declared}):
         folder = home.profile_dir(ref.path, name)
         profile = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), ref.timezone, hidden)
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, *reach.KINDS)}
         things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
         facts["profiles"][name] = {
             "zone": ref.timezone,

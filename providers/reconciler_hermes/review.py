@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from reconciler.action import Action, Fact, FieldChange, FieldRow, Row
 from reconciler.observe import ABSENT, Observation, Observed, Unknown
+from reconciler_shape import reachreview
 from reconciler_shape import review as shape
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import files, inference, versions
+from . import files, inference, reaching, versions
 
 _STANDING = frozenset({Row.UPDATE, Row.IN_SYNC, Row.CREATE, Row.MISSING, Row.ADOPT, Row.MOVED})
 
@@ -35,6 +36,7 @@ _RULES = shape.Rules(files.CODE, _in_clear)
 def review(actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]) -> list[Action]:
     """The rows with the consequences of a change of model: ours follow, the user's are named or followed too."""
     rows = [_running(_tidy(shape.kept(shape.seen(action, observation))), observation) for action in actions]
+    rows = [reachreview.review(row, observation, reaching.RESTART) for row in rows]
     if not versions.snapshots(observation.version):
         return rows
     rebase = {r.address.profile for r in resources if r.options.get("rebase") == "all"}

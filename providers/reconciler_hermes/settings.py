@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reconciler.observe import Observed, Things, Unknown
-from reconciler_shape import dotted
+from reconciler_shape import dotted, reach
 from reconciler_shape.hiding import is_hidden
 from reconciler_shape.plain import digest, is_native
 from reconciler_specs.address import Kind
@@ -19,7 +19,7 @@ def read(profile: home.Profile, wanted: Sequence[str], everything: bool) -> Thin
     if profile.config.unknown:
         return profile.config.unknown
     things = {}
-    for key, path, value in dotted.chosen(profile.config.raw, wanted, everything):
+    for key, path, value in dotted.chosen(profile.config.raw, wanted, everything, reach.elsewhere):
         things[key] = Observed(
             Kind.SETTING,
             profile.name,

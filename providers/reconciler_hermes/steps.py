@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.action import CLEAR, Action, Clear, FieldChange, Row
 from reconciler.observe import Absent, Unknown
 from reconciler.provider import Step
-from reconciler_shape import dotted
+from reconciler_shape import dotted, reach
 from reconciler_shape import models as shape
 from reconciler_shape.hiding import HIDDEN
 from reconciler_shape.plain import NATIVE
@@ -224,12 +224,25 @@ def _profile(action: Action, _step: Step) -> Op:
     return {**op, "op": "describe" if action.row is Row.UPDATE else "create"}
 
 
+def _reaching(action: Action, _step: Step) -> Op:
+    """A channel, a route or a webhook: its fields as they are declared; what carries them is the worker's to say."""
+    address = action.address
+    op: Op = {"ref": address.path, "id": address.key, "fingerprint": action.fingerprint, "name": address.key}
+    if action.row is Row.DELETE:
+        return {**op, "op": "delete"}
+    fields = {k: None if v is CLEAR else v for k, v in _written(action).items()}
+    if address.kind is Kind.ROUTE:
+        fields["order"] = reach.order(action)
+    return {**op, "op": "set", "fields": fields}
+
+
 _BY_KIND = {
     Kind.JOB: _job,
     Kind.SETTING: _setting,
     Kind.INFERENCE: _inference,
     Kind.FILE: _file,
     Kind.PROFILE: _profile,
+    **dict.fromkeys(reach.KINDS, _reaching),
 }
 _MODULES = {
     Kind.JOB: "jobs",
@@ -237,4 +250,7 @@ _MODULES = {
     Kind.INFERENCE: "config",
     Kind.FILE: "files",
     Kind.PROFILE: "profiles",
+    Kind.CHANNEL: "channels",
+    Kind.ROUTE: "routes",
+    Kind.WEBHOOK: "webhooks",
 }

@@ -58,6 +58,12 @@ def snapshots(version: str | None) -> bool:
     return _number(series(version) or NEWEST) >= _number("0.18")
 
 
+def routes(version: str | None) -> str:
+    """Why this version has no routes between profiles, "" if it has (0.19 on)."""
+    ours = series(version) or NEWEST
+    return "" if _number(ours) >= _number("0.19") else f"Hermes {ours} has no routes (needs 0.19 or later)"
+
+
 def _number(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
@@ -65,6 +71,11 @@ def _number(text: str) -> tuple[int, ...]:
 def limits() -> list[str]:
     """What no tested version, or only a later one, can store of a job: a line each."""
     lines = [f"tested versions: {', '.join(TESTED)}; another one is plan-only until --allow unknown-version"]
+    lines += [
+        "channels: one account each; a credential is the usual variable of .env (Hermes expands no ${NAME} there)",
+        "routes: from 0.19 on, in the default profile only, by channel, guild, chat and thread",
+        "webhooks deliver: no owner_chat; `{to: CHANNEL}` is that channel's home chat",
+    ]
     for field, (first, instead) in _NEEDS.items():
         when = f"from {first} on" if first else "in no tested version"
         lines.append(f"jobs {field}: {when}" + (f"; {instead}" if instead else ""))

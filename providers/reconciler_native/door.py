@@ -12,6 +12,8 @@ from typing import Any
 from reconciler.action import CLEAR, Action, Clear, Row
 from reconciler.errors import DoorLost, ProviderError
 from reconciler.provider import Answer, Code, HomeRef, Step
+from reconciler.values import members
+from reconciler_shape import reach, webhooks
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -155,6 +157,29 @@ class NativeDoor:
     def _inference(self, action: Action, _step: Step) -> tuple[str, Raw]:
         return "inference.set", {k: None if v is CLEAR else v for k, v in _written(action).items()}
 
+    def _channel(self, action: Action, _step: Step) -> tuple[str, Raw]:
+        platform = action.address.key
+        if action.row is Row.DELETE:
+            return "channels.unset", {"platform": platform, "everything": True}
+        fields = {key: None if value is CLEAR else value for key, value in _written(action).items()}
+        return "channels.set", {"platform": platform, "fields": fields}
+
+    def _route(self, action: Action, _step: Step) -> tuple[str, Raw]:
+        if action.row is Row.DELETE:
+            return "routes.delete", {"name": action.address.key}
+        values = {key: value for key, value in _written(action).items() if value is not CLEAR}
+        return "routes.put", {"name": action.address.key, **values, "order": reach.order(action)}
+
+    def _webhook(self, action: Action, _step: Step) -> tuple[str, Raw]:
+        if action.row is Row.DELETE:
+            return "webhooks.delete", {"name": action.address.key}
+        args: Raw = {key: None if value is CLEAR else value for key, value in _written(action).items()}
+        if "deliver" in args:
+            args |= webhooks.delivery(args["deliver"])
+        if "events" in args:
+            args["events"] = [str(one) for one in members(args["events"])] if args["events"] else []
+        return "webhooks.set", {"name": action.address.key, **args}
+
     def _file(self, action: Action, _step: Step) -> tuple[str, Raw]:
         args: Raw = {"path": action.address.key, "owner": reading.owner(self._ref)}
         if action.row is Row.DELETE:
@@ -189,6 +214,9 @@ _BY_KIND = {
     Kind.FILE: NativeDoor._file,
     Kind.PROFILE: NativeDoor._profile,
     Kind.SECRET: NativeDoor._secret,
+    Kind.CHANNEL: NativeDoor._channel,
+    Kind.ROUTE: NativeDoor._route,
+    Kind.WEBHOOK: NativeDoor._webhook,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.observe import Observed, Things, Unknown
-from reconciler_shape import dotted, files, models
+from reconciler_shape import dotted, files, models, reach
 from reconciler_shape import jobs as shape
 from reconciler_shape import record as records
 from reconciler_shape.hiding import Hider, is_hidden
@@ -17,6 +17,7 @@ from reconciler_specs.shape import Json
 from . import jobwords, ops_files, ops_profiles, record
 from .errors import LoadFailed
 from .folder import Profile
+from .ops_reach import DIALECT
 
 
 def profile(found: Profile, hider: Hider, held: Sequence[str]) -> Observed:
@@ -81,7 +82,7 @@ def _job(item: records.Record, found: Profile, hider: Hider) -> Observed:
 def settings(found: Profile, hider: Hider, wanted: Sequence[str], everything: bool) -> Things:
     """The wanted settings that are there; with `everything`, all that no other kind stands for. Raises LoadFailed."""
     things = {}
-    for key, path, value in dotted.chosen(found.config.raw, wanted, everything):
+    for key, path, value in dotted.chosen(found.config.raw, wanted, everything, reach.elsewhere):
         shown = hider.value(value, path[-1], forced=dotted.under_secret(path))
         fingerprint = digest(value, hider.key)
         things[key] = Observed(Kind.SETTING, found.name, key, {"value": shown}, name=key, fingerprint=fingerprint)
@@ -153,6 +154,8 @@ def file(name: str, path: str, data: bytes | Unknown, mode: int, hider: Hider, o
 
 def express(thing: Observed) -> dict[str, Json]:
     """A thing as a setup's fields: defaults left out, nothing hidden, nothing that the language has no word for."""
+    if thing.kind in reach.KINDS:
+        return reach.express(thing, DIALECT)
     match thing.kind:
         case Kind.JOB:
             return jobwords.express(thing)

@@ -10,7 +10,18 @@ from typing import Any, NamedTuple
 
 from reconciler_shape.hiding import Hider
 
-from . import ops_access, ops_config, ops_files, ops_jobs, ops_kits, ops_profiles, ops_secrets, ops_state, schedule
+from . import (
+    ops_access,
+    ops_config,
+    ops_files,
+    ops_jobs,
+    ops_kits,
+    ops_profiles,
+    ops_reach,
+    ops_secrets,
+    ops_state,
+    schedule,
+)
 from .context import Context, Expect, Verb
 from .errors import LoadFailed, NativeError, Refused
 from .folder import DEFAULT, Folder
@@ -26,6 +37,7 @@ VERBS: Mapping[str, Verb] = {
     **ops_profiles.VERBS,
     **ops_access.VERBS,
     **ops_config.VERBS,
+    **ops_reach.VERBS,
     **ops_files.VERBS,
     **ops_kits.VERBS,
     **ops_secrets.VERBS,

@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any
 
 from . import target
-from .context import Args, Context, Result, Verb, flag, maybe_text, reference, text, texts, verb
+from .context import Args, Context, Result, Verb, closed, flag, maybe_text, reference, text, texts, verb
 from .errors import Refused
 
 CODE_TTL = 3600
@@ -191,7 +191,10 @@ def _webhook(ctx: Context, args: Args) -> Result:
             entry[key] = maybe_text(args, key) or ""
     if "deliver" in args:
         word = args["deliver"]
+        entry.pop("deliver_extra", None)
         entry["deliver"] = word if word == "log" else target.accept(word, "deliver") or "log"
+    if args.get("deliver_extra"):
+        entry["deliver_extra"] = dict(closed(args["deliver_extra"], ("chat_id", "thread_id"), "deliver_extra"))
     only = flag(args, "deliver_only") if "deliver_only" in args else entry.get("deliver_only", False)
     if only and entry["deliver"] == "log":
         raise Refused("webhooks.set: deliver_only needs a deliver that reaches somebody, not `log`")
@@ -219,7 +222,16 @@ VERBS: dict[str, Verb] = {
     "access.admin_add": verb(_admin_add, "platform", "user_id"),
     "access.admin_remove": verb(_admin_remove, "platform", "user_id"),
     "webhooks.set": verb(
-        _webhook, "name", "secret", "events", "skills", "description", "prompt", "deliver", "deliver_only"
+        _webhook,
+        "name",
+        "secret",
+        "events",
+        "skills",
+        "description",
+        "prompt",
+        "deliver",
+        "deliver_extra",
+        "deliver_only",
     ),
     "webhooks.delete": verb(_no_webhook, "name"),
 }

@@ -1,8 +1,7 @@
-"""The verbs on config.yaml: settings by dotted path, inference, channels and routes. Only their own paths change."""
+"""The verbs on config.yaml: settings by dotted path, and inference. Only their own paths change."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +11,9 @@ from reconciler_shape.hiding import HIDDEN, is_hidden
 from reconciler_shape.models import INFERENCE
 
 from . import worker
-from .context import Args, Context, Result, Verb, closed, flag, maybe_text, reference, text, verb
+from .context import Args, Context, Result, Verb, closed, reference, text, verb
 from .errors import LoadFailed, Refused
-from .pasted import is_pasted
-
-_PLATFORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_MATCH = ("platform", "guild_id", "chat_id", "thread_id")
-_ROUTE_KEYS = ("name", *_MATCH, "profile")
+from .ops_reach import refuse_pasted
 
 
 def _path(args: Args, op: str) -> tuple[str, ...]:
@@ -36,7 +31,7 @@ def _set(ctx: Context, args: Args) -> Result:
     path = _path(args, "settings.set")
     if "value" not in args:
         raise Refused("settings.set: value is required")
-    _refuse_pasted(path[-1], args["value"])
+    refuse_pasted(path[-1], args["value"])
     _still(ctx, path)
     _differences(ctx, path, args["value"])
     _own_block(ctx)
@@ -61,17 +56,6 @@ def _own_block(ctx: Context) -> None:
         worker.check(ctx.profile.config.raw, "config.yaml")
     except LoadFailed as error:
         raise Refused(str(error)) from error
-
-
-def _refuse_pasted(key: str, value: Any) -> None:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _refuse_pasted(str(name), item)
-    elif isinstance(value, list):
-        for item in value:
-            _refuse_pasted(key, item)
-    elif is_pasted(key, value):
-        raise Refused(f"{key}: a secret is only named here: put it into .env and write ${{NAME}}")
 
 
 def _differences(ctx: Context, path: tuple[str, ...], new: Any) -> None:
@@ -161,86 +145,8 @@ def _checked(ctx: Context, model: Any, what: str) -> Mapping[str, Any]:
     return found
 
 
-def _channel(ctx: Context, args: Args) -> Result:
-    platform = _platform(args, "channels.set")
-    config, base = ctx.profile.config, ("platforms", platform)
-    ctx.still(f"channel {platform}", config.get(base), ctx.folder.seen(ctx.profile.name, base))
-    extra = args.get("extra") or {}
-    credentials = args.get("credentials") or {}
-    if not isinstance(extra, dict) or not isinstance(credentials, dict):
-        raise Refused("channels.set: extra and credentials are mappings")
-    _refuse_pasted("extra", extra)
-    named = {key: reference(value, f"credentials.{key}", ctx.profile) for key, value in credentials.items()}
-    enabled = flag(args, "enabled")
-    if enabled is not None:
-        config.set((*base, "enabled"), enabled)
-    elif config.get(base) is None:
-        config.set((*base, "enabled"), True)
-    for key, value in extra.items():
-        if value is None:
-            config.unset((*base, "extra", key))
-        else:
-            config.set((*base, "extra", key), value)
-    for key, value in named.items():
-        # A reference is a credential only at the block's top level or under `extra:`.
-        config.set((*base, key) if key == "token" else (*base, "extra", key), value)
-    return {
-        "ran": f"set channel {platform} in profile {ctx.profile.name}",
-        "platform": platform,
-        "channel": config.get(base),
-    }
-
-
-def _platform(args: Args, op: str) -> str:
-    platform = text(args, "platform", op)
-    if not _PLATFORM.fullmatch(platform):
-        raise Refused(f"{op}: {platform!r} is not the name of a platform")
-    return platform
-
-
-def _no_channel(ctx: Context, args: Args) -> Result:
-    platform = _platform(args, "channels.unset")
-    base = ("platforms", platform)
-    ctx.still(f"channel {platform}", ctx.profile.config.get(base), ctx.folder.seen(ctx.profile.name, base))
-    if not ctx.profile.config.unset(base):
-        raise Refused(f"channels.unset: profile {ctx.profile.name} has no channel {platform}")
-    return {"ran": f"took channel {platform} out of profile {ctx.profile.name}", "platform": platform, "deleted": True}
-
-
-def _routes(ctx: Context, args: Args) -> Result:
-    listed = args.get("routes")
-    if not isinstance(listed, list):
-        raise Refused("routes.set: routes is the whole list, in order ([] for none)")
-    routes = [_route(ctx, item, index) for index, item in enumerate(listed)]
-    config, path = ctx.profile.config, ("gateway", "profile_routes")
-    ctx.still("the routes", config.get(path), ctx.folder.seen(ctx.profile.name, path))
-    if routes:
-        config.set(path, routes)
-    else:
-        config.unset(path)
-    return {"ran": f"set {len(routes)} routes in profile {ctx.profile.name}", "routes": routes}
-
-
-def _route(ctx: Context, item: Any, index: int) -> dict[str, Any]:
-    what = f"routes[{index}]"
-    route = closed(item, ("name", "match", "profile"), what)
-    match = closed(route.get("match"), _MATCH, f"{what}.match")
-    if not match.get("platform"):
-        raise Refused(f"{what}.match.platform is required")
-    profile = route.get("profile")
-    if profile not in ctx.folder.profiles:
-        known = ", ".join(sorted(ctx.folder.profiles))
-        raise Refused(f"{what}: there is no profile {profile}; this home holds: {known}")
-    values = {"name": maybe_text(route, "name"), "profile": profile}
-    values |= {key: None if match.get(key) in (None, "") else str(match[key]) for key in _MATCH}
-    return {key: values[key] for key in _ROUTE_KEYS if values[key] is not None}
-
-
 VERBS: dict[str, Verb] = {
     "settings.set": verb(_set, "path", "value"),
     "settings.unset": verb(_unset, "path"),
     "inference.set": verb(_inference, "default", "fallbacks", "auxiliary"),
-    "channels.set": verb(_channel, "platform", "enabled", "extra", "credentials"),
-    "channels.unset": verb(_no_channel, "platform"),
-    "routes.set": verb(_routes, "routes"),
 }

@@ -15,7 +15,7 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
 from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
-from reconciler_shape import models, places
+from reconciler_shape import models, places, reach, reachcanon
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
@@ -23,6 +23,7 @@ from reconciler_specs.shape import Json
 from . import canon as canons
 from . import lease, observed, reading, review
 from .folder import DEFAULT
+from .ops_reach import DIALECT
 
 _MODES = ("auto", "live", "cold")
 
@@ -39,6 +40,7 @@ class NativeProvider:
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
         Kind.SECRET: KindTraits(by_place=True, always=True),
+        **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -65,7 +67,7 @@ class NativeProvider:
 
     def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
         """The observation with what `canon`, which sees one resource, has to know of the others."""
-        declared: dict[str, Any] = {"files": {}, "zones": {}}
+        declared: dict[str, Any] = {"files": {}, "zones": {}, "reach": reach.declared(resources.values())}
         for resource in resources.values():
             profile, key = resource.address.profile, resource.address.key
             if resource.address.kind is Kind.FILE:
@@ -75,6 +77,11 @@ class NativeProvider:
         return reading.prepared(observation, declared, resources)
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
+        near = reachcanon.around("a native home", DIALECT, observation, resource.address.profile)
+        if resource.address.kind in reach.KINDS:
+            return reachcanon.canon(resource, near)
+        if resource.address.kind is Kind.SETTING and (why := reachcanon.clashes(resource.address.key, near)):
+            return Canon({}, refused={"value": why})
         return canons.thing(resource, self._around(resource.address.profile, observation), resolve, self._clock())
 
     def _around(self, profile: str, observation: Observation) -> canons.Around:

@@ -14,13 +14,13 @@ from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wa
 from reconciler.place import Place, Stat
 from reconciler.provider import Behind, HomeRef
 from reconciler_shape import behind as left
-from reconciler_shape import secret
+from reconciler_shape import reach, secret
 from reconciler_shape.hiding import Hider
 from reconciler_shape.places import ended, folders, lstat, names, tree, visible
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
-from . import lease, observed, ops_profiles
+from . import lease, observed, ops_profiles, reaching
 from .disk import LIMIT
 from .errors import LoadFailed
 from .folder import DEFAULT, MARK, PROFILE, Folder, Profile
@@ -152,6 +152,7 @@ class _Reading:
             except LoadFailed as error:
                 self.things[name, kind] = Unknown(str(error))
                 self.stores[name, kind] = Store.IMPROPER
+        self._reaching(profile, hidden)
         self.things[name, Kind.FILE] = self._files(profile, hidden, wanted.keys(name, Kind.FILE))
         store = secret.place(name)
         try:
@@ -167,6 +168,22 @@ class _Reading:
             Kind.SETTING: lambda: observed.settings(profile, hidden, wanted, everything),
             Kind.INFERENCE: lambda: {"": observed.inference(profile, hidden)},
         }
+
+    def _reaching(self, profile: Profile, hidden: Hider) -> None:
+        """Who and what reaches the profile. A store that does not load is not an empty one."""
+        for kind, read, state in (
+            (Kind.CHANNEL, reaching.channels, self.stores[profile.name, Kind.SETTING]),
+            (Kind.ROUTE, reaching.routes, self.stores[profile.name, Kind.SETTING]),
+            (Kind.WEBHOOK, reaching.webhooks, Store.PROPER),
+        ):
+            key, wanted = (profile.name, kind), self.wanted.keys(profile.name, kind)
+            self.stores[key] = state
+            try:
+                self.things[key] = read(profile, hidden, wanted, self.wanted.everything)
+                if kind is Kind.WEBHOOK and profile.webhooks.original is None:
+                    self.stores[key] = Store.MISSING
+            except LoadFailed as error:
+                self.things[key], self.stores[key] = Unknown(str(error)), Store.IMPROPER
 
     def _files(self, profile: Profile, hidden: Hider, wanted: Sequence[str]) -> Things:
         paths = {path for path in wanted if not file_refusal(path)}
@@ -220,13 +237,14 @@ class _Reading:
             self.clear |= set(secret.in_clear(f"{profile.name}/config.yaml", raw))
             facts["channels"] = sorted(platforms) if isinstance(platforms, dict) else []
             facts |= {"env": sorted(profile.env.names()), "env_known": True}
+            facts["same"] = reach.same_values(profile.env.values())
         except LoadFailed:
             return facts  # what cannot be read is Unknown above, with its reason
         return facts
 
     def _absent(self, name: str, hidden: Hider) -> None:
         """A profile that is only declared: nothing is there."""
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.SECRET):
+        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.SECRET, *reach.KINDS):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
@@ -293,7 +311,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     things: Parts = {("", Kind.PROFILE): {DEFAULT: default}}
     facts = {}
     for name in sorted({DEFAULT, *declared}):
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, *reach.KINDS)}
         things[secret.place(name), Kind.SECRET] = {}
         things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
         facts[name] = blank_facts(ref.timezone, known=name == DEFAULT)

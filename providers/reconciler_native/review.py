@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from reconciler.action import Action, Fact, FieldRow, Row
 from reconciler.observe import Observation
+from reconciler_shape import reachreview
 from reconciler_shape import review as review_of
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
@@ -19,7 +20,8 @@ _RULES = review_of.Rules(ops_files.CODE, is_pasted, security=("worker",))
 
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows, with what the home cannot do taken out of them."""
-    return [_let_go(review_of.kept(review_of.seen(action, observation))) for action in actions]
+    rows = [_let_go(review_of.kept(review_of.seen(action, observation))) for action in actions]
+    return [reachreview.review(row, observation, "") for row in rows]
 
 
 def _let_go(action: Action) -> Action:

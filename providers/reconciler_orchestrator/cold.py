@@ -132,6 +132,19 @@ def call(ref: HomeRef, line: Mapping[str, Any], lock_fd: int | None) -> dict[str
     raise DoorLost(f"{op}: it ended with {code}, and what it printed is no answer; what it did is not known")
 
 
+def access(ref: HomeRef, verb: str, words: Sequence[str], profile: str, lock_fd: int | None) -> None:
+    """One `access` verb. Raises ProviderError if it said no or nothing was started, DoorLost if that cannot be told."""
+    code, out = _run(ref, ["access", verb, *words, "--root", ref.path, "--profile", profile], lock_fd)
+    said = _last(out)
+    if code == 0 and said.get("event") == "access" and said.get("changed") is True:
+        return
+    if code in _NEVER_RAN and not out.strip():
+        raise ProviderError(f"{command(ref)[0]}: it could not be started (exit {code})")
+    if code and said.get("event") == "error":
+        raise ProviderError(str(said.get("message") or "refused without a word"))
+    raise DoorLost(f"access {verb}: it ended with {code}, and what it printed is no answer; what it did is not known")
+
+
 def _run(ref: HomeRef, words: Sequence[str], lock_fd: int | None) -> tuple[int, bytes]:
     """Exit code and standard output. Raises ProviderError if nothing was started, DoorLost."""
     argv = [*command(ref), *words]

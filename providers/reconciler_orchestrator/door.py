@@ -18,7 +18,7 @@ from reconciler_shape.plain import holds_native
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import cold, reading, wire, words
+from . import access, cold, reading, wire, words
 from .reading import DEFAULT
 from .ways import find
 
@@ -58,6 +58,8 @@ class OrchestratorDoor:
         try:
             if action.address.kind is Kind.PROFILE:
                 result = self._profile(action)
+            elif action.address.kind is Kind.CHANNEL:
+                result = self._access(action)
             elif action.row in (Row.CREATE, Row.MISSING):
                 made = _new_id(action, step.intents.get(action.address, ""))
                 result = self._send("jobs.create", self._created(action, made, step), action.address.profile)
@@ -146,6 +148,31 @@ class OrchestratorDoor:
         if isinstance(things, Unknown):
             raise _Refused(things.reason)
         return things
+
+    # -- access
+
+    def _access(self, action: Action) -> Raw:
+        """Each id by itself; where one is refused or lost, what was done before it is said."""
+        profile, name = action.address.profile, action.address.key
+        here = reading.folder(self._ref.path, profile)
+        things = access.read(self._ref.place, here, profile, self._hider, [name], False)
+        if isinstance(things, Unknown):
+            raise _Refused(things.reason)
+        if (things[name].fingerprint if name in things else "") != action.fingerprint:
+            raise _Refused(f"the channel {name} changed between plan and write", Code.STALE)
+        done: list[str] = []
+        for verb, one in access.lines(action):
+            way = find(self._root, reading.mode(self._ref))
+            if way.held or way.live:
+                raise _Refused(way.held or "a daemon serves the home by now, and its socket has no verb for access")
+            try:
+                cold.access(self._ref, verb, (name, one), profile, self._lock_fd)
+            except DoorLost as error:
+                raise DoorLost(_after(done, verb, error)) from error
+            except ProviderError as error:
+                raise _Refused(_after(done, verb, error)) from error
+            done.append(f"{verb} {one}")
+        return {}
 
     # -- the lines
 

@@ -22,8 +22,8 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
 
+from . import access, cold, reading, ways
 from . import canon as canons
-from . import cold, reading, ways
 
 TESTED = ("0.1.2",)
 _RULES = Rules(code=frozenset(), in_clear=lambda _key, _value: False)
@@ -37,6 +37,7 @@ class OrchestratorProvider:
     traits: Mapping[Kind, KindTraits] = {
         Kind.PROFILE: KindTraits(by_place=True, permanent=frozenset({reading.DEFAULT})),
         Kind.JOB: KindTraits(),
+        Kind.CHANNEL: KindTraits(by_place=True, always=True),
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -75,6 +76,9 @@ class OrchestratorProvider:
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
         profile = resource.address.profile
+        if resource.address.kind is Kind.CHANNEL:
+            seen = observation.at(profile, Kind.CHANNEL, resource.address.key)
+            return access.canon(resource, seen)
         things = observation.things.get((profile, Kind.JOB), {})
         known = {} if isinstance(things, Unknown) else things
         around = canons.Around(
@@ -96,6 +100,9 @@ class OrchestratorProvider:
         return [self._reviewed(action, cold_way) for action in actions]
 
     def _reviewed(self, action: Action, cold_way: bool) -> Action:
+        if action.address.kind is Kind.CHANNEL and action.writes and not cold_way:
+            why = "the running daemon's socket has no verb for access: stop the daemon, apply, and start it again"
+            return replace(action, hold=Hold(why))
         if action.address.kind is not Kind.JOB or action.hold is not None:
             return action
         why = ""
@@ -109,6 +116,8 @@ class OrchestratorProvider:
         return replace(action, row=Row.REFUSED, reason=why, hold=Hold(why)) if why else action
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
+        if thing.kind is Kind.CHANNEL:
+            return access.express(thing)
         if thing.kind is not Kind.JOB:
             return {}
         out = shape.express(thing)
@@ -139,7 +148,8 @@ class OrchestratorProvider:
 
     def limits(self) -> Sequence[str]:
         return (
-            "profiles and jobs only: no verb for inference, settings and files; access comes with channels",
+            "profiles, jobs and access only: no verb for inference, settings, files, routes and webhooks",
+            "channels: `allow` and `admins`, by cold verbs only; `enabled` has to be what it is in the home",
             "a home cannot be provisioned: the orchestrator makes it",
             "a job's skills, context_from, repeat, metadata and id are chosen when it is made, and cannot be changed",
             "jobs before, run, toolsets, session, monitor: in no version",

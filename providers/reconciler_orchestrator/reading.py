@@ -22,7 +22,7 @@ from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import cold, store, wire
+from . import access, cold, store, wire
 from .ways import Way, find
 
 DEFAULT = "default"
@@ -83,7 +83,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
 
 def _unreached(profile: str) -> dict[tuple[str, Kind], Things]:
     """Kinds that no verb reaches: seen as empty, so that what is declared of them is refused by name."""
-    return {(profile, kind): {} for kind in (*_ELSEWHERE, Kind.JOB)}
+    return {(profile, kind): {} for kind in (*_ELSEWHERE, Kind.CHANNEL, Kind.JOB)}
 
 
 def profiles(place: Place, root: str) -> list[str]:
@@ -171,6 +171,7 @@ class _Reading:
         self.blocked = ""
         self.notes: list[str] = []
         self.names = profiles(ref.place, ref.path)
+        self.asked = wanted
         self.wanted = sorted({a.profile for a in wanted.addresses if a.profile} - set(self.names))
         # Who serves a home elsewhere cannot be told from here, and nothing is written there.
         self.way = find(Path(ref.path), mode(ref)) if ref.place.local else Way()
@@ -186,6 +187,7 @@ class _Reading:
         for name in self.names:
             things |= _unreached(name)
             things[name, Kind.JOB], stores[name, Kind.JOB] = self._jobs(name)
+            things[name, Kind.CHANNEL] = self._access(name)
         for name in self.wanted:
             things |= _unreached(name)
             stores[name, Kind.JOB] = Store.MISSING
@@ -212,6 +214,12 @@ class _Reading:
             # It went away, or it hangs: what it holds is not known, and nothing may be written beside it.
             self.blocked = self.blocked or str(error)
             return Unknown(str(error)), Store.PROPER
+
+    def _access(self, name: str) -> Things | Unknown:
+        keys, here = self.asked.keys(name, Kind.CHANNEL), folder(self.ref.path, name)
+        if not keys and not self.asked.everything:
+            return {}
+        return access.read(self.place, here, name, self.hidden, keys, self.asked.everything)
 
     def _holds(self, name: str) -> dict[str, Json]:
         """What keeps a profile from being deleted: files beyond those of a new one."""

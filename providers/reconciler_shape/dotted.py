@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler_specs.secrets import secret_key
@@ -95,8 +95,14 @@ def owned(path: Sequence[str]) -> str:
     return ""
 
 
-def chosen(raw: Mapping[str, Any], wanted: Sequence[str], everything: bool) -> Iterator[tuple[str, Path, Any]]:
-    """Key, path and value of the wanted settings that are there; with `everything`, of all that no other kind owns."""
+def chosen(
+    raw: Mapping[str, Any],
+    wanted: Sequence[str],
+    everything: bool,
+    elsewhere: Callable[[Path], bool] = lambda path: False,
+) -> Iterator[tuple[str, Path, Any]]:
+    """Key, path and value of the wanted settings that are there; with `everything`, of all that no other kind owns.
+    `elsewhere` says of a path that another kind shows it; declared as a setting it is one all the same."""
     paths: dict[str, Path] = {}
     for key in wanted:
         try:
@@ -104,7 +110,8 @@ def chosen(raw: Mapping[str, Any], wanted: Sequence[str], everything: bool) -> I
         except BadKey:
             continue  # `canon` refuses it, with the reason
     if everything:
-        paths |= {join(path): path for path in leaves(raw) if not owned(path) and join(path) not in paths}
+        found = (path for path in leaves(raw) if not owned(path) and not elsewhere(path))
+        paths |= {join(path): path for path in found if join(path) not in paths}
     for key, path in paths.items():
         value = look_up(raw, path)
         if not isinstance(value, Missing):

@@ -9,9 +9,10 @@ from typing import Any
 
 from reconciler_specs.secrets import looks_secret, secret_key
 
+from . import plain
 from .plain import digest
 
-HIDDEN = "$hidden"
+HIDDEN = plain.HIDDEN
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")

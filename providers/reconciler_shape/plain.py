@@ -9,6 +9,8 @@ from typing import Any
 
 NATIVE = "$native"
 """The key of a mark: what the setup's words, or JSON, cannot say. It equals nothing declared."""
+HIDDEN = "$hidden"
+"""The key of a mark that stands for a secret value: its keyed digest."""
 
 
 def native(value: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from reconciler.observe import Observation, Observed, Unknown
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import dotted, models, paths
+from . import dotted, models, paths, reachreview
 
 _DEFAULT = ("", "default")
 _QUIET = frozenset({"name", "paused", "metadata", "id", "follows"})
@@ -74,6 +74,8 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation,
             return frozenset(_inference(changed, desired, observed))
         case Kind.SETTING if changed:
             return frozenset(_setting(address.key, desired.get("value"), rules))
+        case Kind.CHANNEL | Kind.ROUTE | Kind.WEBHOOK:
+            return frozenset(reachreview.facts(action, desired, observed, changed))
         case Kind.FILE if changed:
             mode = str(desired.get("mode") or observed.get("mode") or "")
             runs = paths.executable(mode) or address.key.split("/")[0] in rules.code

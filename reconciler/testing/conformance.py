@@ -150,6 +150,27 @@ def a_delete_needs_a_review_and_spares_the_neighbours(world: World) -> None:
     assert theirs in jobs
 
 
+def every_other_kind_lives_as_a_job_does(world: World) -> None:
+    """Created, converged, at rest, changed, held when somebody else edits it, restored, and deleted after a review."""
+    for thing in world.kit.more:
+        text = world.text(rest=thing.said)
+        world.converge(text)
+        before = world.tree()
+        assert world.apply(text) == [] and world.tree() == before, thing.path
+        world.converge(world.text(rest=thing.changed))
+        world.converge(text)
+        thing.edit(world.home.path)
+        row = world.rows(text)[thing.path]
+        assert {str(c.row) for c in row.changes} == {"drift"}, row
+        assert world.apply(text) == []
+        done = world.apply(text, Options(restore=(f"main/{thing.path}",)))
+        assert outcomes(done) == {thing.path: "applied"} and not world.rows(text)
+        assert world.rows(world.text())[thing.path].row is Row.DELETE
+        done = world.apply(world.text(), consent=Consent(yes=True, terminal=True))
+        assert outcomes(done)[thing.path] == "waits for consent"
+        world.converge(world.text())
+
+
 def adopt_writes_no_byte_and_the_next_plan_is_quiet(world: World) -> None:
     """E47, F20."""
     world.home.add_job("brief", "Write the brief.")
@@ -314,6 +335,7 @@ CHECKS: tuple[Callable[[World], None], ...] = (
     a_namesake_is_never_doubled,
     delete_and_make_again_by_hand_is_replaced,
     a_delete_needs_a_review_and_spares_the_neighbours,
+    every_other_kind_lives_as_a_job_does,
     adopt_writes_no_byte_and_the_next_plan_is_quiet,
     first_contact_is_plan_only,
     a_home_comes_from_nothing_in_one_run,

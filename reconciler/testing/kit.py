@@ -51,16 +51,29 @@ class Home(Protocol):
 
 
 @dataclass(frozen=True)
+class More:
+    """A thing of another kind than a job: `path` is its address in the home, `said` and `changed` are how a setup says
+    it in the default profile (YAML lines), and `edit(home)` is what somebody else does to it."""
+
+    path: str
+    said: str
+    changed: str
+    edit: Callable[[Path], None]
+
+
+@dataclass(frozen=True)
 class Kit:
     """`make(path)` makes a fresh home there; `door` is the setup's `door:` block as YAML flow; `volatile` names the
     files (glob, relative to the home) that the harness itself touches when it is only looked at; `provisions` is False
-    where the door is one that only a running harness has, so that it cannot make a home."""
+    where the door is one that only a running harness has, so that it cannot make a home. `more` are things of other
+    kinds, each of which has to live as a job does."""
 
     provider: Provider
     make: Callable[[Path], Home]
     door: str = "{}"
     volatile: Sequence[str] = ()
     provisions: bool = True
+    more: Sequence[More] = ()
 
 
 @dataclass

@@ -14,7 +14,7 @@ import pytest
 
 from hermes.lab import VERSIONS, python_of
 from reconciler.testing.conformance import CHECKS
-from reconciler.testing.kit import Kit, World, world
+from reconciler.testing.kit import Kit, More, World, world
 from reconciler_hermes.provider import HermesProvider
 
 pytestmark = pytest.mark.hermes
@@ -82,13 +82,46 @@ class Somebody:
         self.add_job("leaky", f"Call it with {value}.")
 
 
+def _replaced(file: str, old: str, new: str) -> Callable[[Path], None]:
+    """What an editor does: one text for another, in a file of the home."""
+
+    def edit(home: Path) -> None:
+        text = (home / file).read_text()
+        assert old in text, text
+        (home / file).write_text(text.replace(old, new))
+
+    return edit
+
+
+_HOOK = "webhooks: {gh: {secret: {secret: GH_HOOK}, prompt: Look., deliver: local}}"
+_ROUTE = "routes: {ops: {match: {channel: discord, chat: C1}}}"
+MORE = (
+    More(
+        "default/channels/telegram",
+        "channels: {telegram: {enabled: true, allow: [11, 12], admins: [11]}}",
+        "channels: {telegram: {enabled: false, allow: [12, 13], admins: [13]}}",
+        _replaced(".env", ",11", ""),
+    ),
+    More("default/routes/ops", _ROUTE, _ROUTE.replace("C1", "C2"), _replaced("config.yaml", "C1", "C3")),
+    More(
+        "default/webhooks/gh",
+        _HOOK,
+        _HOOK.replace("local", "{to: slack, chat: C1}"),
+        _replaced("webhook_subscriptions.json", "Look.", "Something else."),
+    ),
+)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
 def test_hermes(check: Callable[[World], None], version: str, tmp_path: Path) -> None:
     def make(path: Path) -> Somebody:
         path.mkdir(mode=0o700)
         (path / "config.yaml").write_text("_config_version: 33\nmodel: {default: a/b, provider: openrouter}\n")
+        (path / ".env").write_text("GH_HOOK=not-a-real-secret-0123456789\n")
         return Somebody(path, version)
 
     door = f"{{python: {python_of(version)}}}"
-    check(world(Kit(HermesProvider(), make, door), tmp_path))
+    # Routes came with 0.19.
+    more = [thing for thing in MORE if version >= "0.19" or "/routes/" not in thing.path]
+    check(world(Kit(HermesProvider(), make, door, more=more), tmp_path))

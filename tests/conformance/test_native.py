@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reconciler.testing.conformance import CHECKS
-from reconciler.testing.kit import Kit, World, world
+from reconciler.testing.kit import Kit, More, World, world
 from reconciler_native.home import Home, init
 from reconciler_native.operator import apply_operator
 from reconciler_native.provider import NativeProvider
@@ -92,11 +92,43 @@ class ByEditor(ByVerbs):
         self._edit(gone)
 
 
+def _by_verb(op: str, **args: Any) -> Callable[[Path], None]:
+    def edit(home: Path) -> None:
+        assert apply_operator(Home(home), op, args)["ok"]
+
+    return edit
+
+
+_HOOK = "webhooks: {gh: {secret: {secret: GH_HOOK}, prompt: Look., deliver: local}}"
+_ROUTE = "routes: {ops: {match: {channel: discord, chat: C1}}}"
+MORE = (
+    More(
+        "default/channels/telegram",
+        "channels: {telegram: {enabled: true, allow: [11, 12], admins: [11]}}",
+        "channels: {telegram: {enabled: false, allow: [12, 13], admins: [13]}}",
+        _by_verb("access.revoke", platform="telegram", user_id="11"),
+    ),
+    More(
+        "default/routes/ops",
+        _ROUTE,
+        _ROUTE.replace("C1", "C2"),
+        _by_verb("routes.put", name="ops", match={"channel": "x"}),
+    ),
+    More(
+        "default/webhooks/gh",
+        _HOOK,
+        _HOOK.replace("local", "{to: slack, chat: C1}"),
+        _by_verb("webhooks.set", name="gh", prompt="Something else."),
+    ),
+)
+
+
 @pytest.mark.parametrize("somebody", [ByVerbs, ByEditor])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
 def test_native(check: Callable[[World], None], somebody: type[ByVerbs], tmp_path: Path) -> None:
     def make(path: Path) -> ByVerbs:
         assert init(path)
+        (path / ".env").write_text("GH_HOOK=not-a-real-secret-0123456789\n")
         return somebody(path)
 
-    check(world(Kit(NativeProvider(), make), tmp_path))
+    check(world(Kit(NativeProvider(), make, more=MORE), tmp_path))

@@ -24,7 +24,8 @@ ELEVEN = (
 )  # fmt: skip
 MORE = (
     "state.get", "jobs.list", "jobs.get", "profiles.list", "profiles.update", "profiles.restore", "channels.set",
-    "channels.unset", "inference.set", "webhooks.set", "webhooks.delete", "routes.set", "access.allow", "access.revoke",
+    "channels.unset", "inference.set", "webhooks.set", "webhooks.delete", "routes.set", "routes.put",
+    "routes.delete", "access.allow", "access.revoke",
     "access.admin_add", "access.admin_remove", "settings.set", "settings.unset", "files.set", "files.delete",
     "kits.apply", "kits.list", "kits.remove", "secrets.set", "secrets.unset",
 )  # fmt: skip

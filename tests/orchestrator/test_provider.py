@@ -15,7 +15,6 @@ from reconciler.adopt import adopt_home
 from reconciler.plan import Options
 from reconciler.provider import Portable
 from reconciler.testing.kit import World, job, outcomes
-from reconciler_specs.errors import SpecError
 
 pytestmark = pytest.mark.orchestrator
 
@@ -99,16 +98,6 @@ def test_kinds_without_a_verb_are_refused(root: Path) -> None:
         ("default", "default/settings/agent.max_turns", "default/files/SOUL.md", "default/inference"), Row.REFUSED
     )
     assert all("orchestrator" in row.reason for row in rows.values())
-
-
-@pytest.mark.parametrize("part", ["channels: {telegram: {allow: [ada], admins: [ada]}}", "access: {allow: [ada]}"])
-def test_access_is_refused_by_name(root: Path, part: str) -> None:
-    """It waits for the channels kind (docs/decisions/0014); nothing of the setup is done meanwhile."""
-    world = lab.met(root)
-    before = world.tree()
-    with pytest.raises(SpecError, match=f'"{part.partition(":")[0]}" is not (part of this version yet|a key here)'):
-        world.apply(world.text(job(), rest=part))
-    assert world.tree() == before
 
 
 def test_a_home_is_never_provisioned(root: Path) -> None:

@@ -1,8 +1,10 @@
 // A stand-in for the harness SDK that the orchestrator's package needs and no registry has: enough to load and save a
 // home, so that its real daemon, socket, reducer and cold verbs run in tests. Written by us; nothing of theirs is here.
 //
-// A profile's jobs are kept as Hermes keeps them (cron/jobs.json). What else the package holds of a profile lies in
-// orchestration.json beside it, and only if there is something. A file whose content did not change is not written.
+// A profile's jobs are kept as Hermes keeps them (cron/jobs.json), and so is access: approved pairings, the lists in .env,
+// and admins in config.yaml (its `platforms:` as one line of JSON, which is all of YAML that is spoken here). What else the
+// package holds of a profile lies in orchestration.json beside it, and only if there is something. A file whose content did
+// not change is not written.
 //
 // SUPERCODE_STUB, for tests of what goes wrong: `hang-before` or `hang-after` a save, `fail-save`.
 
@@ -84,15 +86,77 @@ function writeJson(path, value) {
   renameSync(`${path}.tmp`, path);
 }
 
+const PLATFORMS = /^platforms: (\{.*\})$/m;
+const USERS = /^([A-Z_]+)_ALLOWED_USERS=(.*)$/gm;
+const readText = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+
+function platformsOf(dir) {
+  const found = PLATFORMS.exec(readText(join(dir, 'config.yaml')));
+  return found ? JSON.parse(found[1]) : {};
+}
+
+function pairings(dir) {
+  const below = join(dir, 'platforms', 'pairing');
+  const names = existsSync(below) ? readdirSync(below).filter((file) => file.endsWith('-approved.json')) : [];
+  return Object.fromEntries(names.map((file) => [file.slice(0, -14), readJson(join(below, file), {})]));
+}
+
+/** Who may talk, and who are the admins, out of Hermes's own stores. */
+function loadAccess(dir) {
+  const allowlist = {}; const admins = {};
+  const add = (platform, users) => {
+    if (users.length) allowlist[platform] = [...new Set([...(allowlist[platform] ?? []), ...users])].sort();
+  };
+  for (const [, platform, users] of readText(join(dir, '.env')).matchAll(USERS)) {
+    add(platform.toLowerCase(), users.split(',').map((one) => one.trim()).filter(Boolean));
+  }
+  for (const [platform, users] of Object.entries(pairings(dir))) add(platform, Object.keys(users));
+  for (const [platform, block] of Object.entries(platformsOf(dir))) {
+    if (block.allow_admin_from?.length) admins[platform] = block.allow_admin_from.map(String);
+  }
+  return { allowlist, admins };
+}
+
+function saveAccess(dir, wanted) {
+  const there = loadAccess(dir);
+  if (!same(there.allowlist, wanted.allowlist)) {
+    const env = readText(join(dir, '.env'));
+    const kept = env.replace(USERS, (line, platform, users) => {
+      const left = users.split(',').filter((one) => wanted.allowlist[platform.toLowerCase()]?.includes(one.trim()));
+      return left.length ? `${platform}_ALLOWED_USERS=${left.join(',')}` : '';
+    });
+    if (kept !== env) writeFileSync(join(dir, '.env'), kept, { mode: 0o600 });
+    for (const platform of new Set([...Object.keys(wanted.allowlist), ...Object.keys(pairings(dir))])) {
+      const approved = pairings(dir)[platform] ?? {};
+      const listed = loadAccess(dir).allowlist[platform] ?? [];
+      const users = wanted.allowlist[platform] ?? [];
+      const after = Object.fromEntries(Object.entries(approved).filter(([one]) => users.includes(one)));
+      for (const one of users) if (!listed.includes(one)) after[one] = { user_name: '', approved_at: 0 };
+      if (!same(approved, after)) writeJson(join(dir, 'platforms', 'pairing', `${platform}-approved.json`), after);
+    }
+  }
+  if (!same(there.admins, wanted.admins)) {
+    const platforms = platformsOf(dir);
+    for (const platform of new Set([...Object.keys(wanted.admins), ...Object.keys(there.admins)])) {
+      platforms[platform] = { ...platforms[platform], allow_admin_from: wanted.admins[platform] ?? [] };
+    }
+    const text = readText(join(dir, 'config.yaml')); const line = `platforms: ${JSON.stringify(platforms)}`;
+    writeFileSync(join(dir, 'config.yaml'), PLATFORMS.test(text) ? text.replace(PLATFORMS, line) : `${text}${line}\n`);
+  }
+}
+
 function loadProfile(name, dir) {
   const { jobs } = readJson(join(dir, 'cron', 'jobs.json'), { jobs: [] });
   if (!Array.isArray(jobs)) throw new Error(`${dir}/cron/jobs.json [jobs]: expected a list`);
   const rest = readJson(join(dir, 'orchestration.json'), {});
-  return { name, dir, ...clone(EMPTY), ...rest, jobs: Object.fromEntries(jobs.map((record) => [record.id, toJob(record)])) };
+  const access = { ...clone(EMPTY.access), ...rest.access, ...loadAccess(dir) };
+  return { name, dir, ...clone(EMPTY), ...rest, access, jobs: Object.fromEntries(jobs.map((record) => [record.id, toJob(record)])) };
 }
 
 function saveProfile(profile) {
-  const { name, dir, jobs, ...rest } = profile;
+  const { name, dir, jobs, access: { allowlist, admins, ...pending }, ...more } = profile;
+  const rest = { ...more, access: { ...EMPTY.access, ...pending } };
+  saveAccess(dir, { allowlist, admins });
   const file = join(dir, 'cron', 'jobs.json');
   const wanted = Object.values(jobs);
   const there = existsSync(file) ? loadProfile(name, dir) : null;

@@ -6,6 +6,7 @@ import importlib
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +14,38 @@ from reconciler_shape import yamledit
 from reconciler_shape.plain import digest, to_json
 
 _TRIES = 3
+Raw = dict[str, Any]
+Paths = Callable[[Raw, Raw], tuple[list[Any], list[Any]]]
+Seen = Callable[[Raw, Raw, bytes], str]
 
 
-def perform(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """All operations in one write; one that is refused or stale leaves the others alone."""
+def perform(request: Raw, paths: Paths | None = None, seen: Seen | None = None) -> list[Raw]:
+    """All operations in one write; one that is refused or stale leaves the others alone. `paths` says what an operation
+    sets and unsets in the file as it stands, and `seen` the fingerprint of what it is about."""
     # A link stays where it is, and the file that it points to is written, as Hermes itself does.
     path = Path(os.path.realpath(Path(request["home"]) / "config.yaml"))
     for _ in range(_TRIES):
-        results = _attempt(path, request["ops"], bytes.fromhex(request["key"]))
+        results = _attempt(path, request["ops"], bytes.fromhex(request["key"]), paths or _paths, seen or _seen)
         if results is not None:
             return results
     return [_result(op, "stale", f"{path} changes faster than it can be written") for op in request["ops"]]
 
 
-def _attempt(path: Path, ops: list[dict[str, Any]], key: bytes) -> list[dict[str, Any]] | None:
+def _attempt(path: Path, ops: list[Raw], key: bytes, paths: Paths, seen: Seen) -> list[Raw] | None:
     """None iff the file changed in between."""
     before = path.read_bytes() if path.exists() else None
-    why = _unfit(before, path)
+    why = unfit(before, path)
     if why:
         return [_result(op, "refused", why) for op in ops]
     text = (before or b"").decode("utf-8")
     results = []
     for op in ops:
         raw = to_json(yamledit.load(text) or {})
-        if _seen(raw, op, key) != op["fingerprint"]:
+        if seen(raw, op, key) != op["fingerprint"]:
             results.append(_result(op, "stale", "the value in config.yaml has changed since it was looked at"))
             continue
         try:
-            text = yamledit.edit(text, _whole(raw, op["set"]), op["unset"])
+            text = yamledit.edit(text, *paths(raw, op))
         except yamledit.CannotEdit as error:
             results.append(_result(op, "refused", f"config.yaml: {error}"))
         else:
@@ -58,7 +63,8 @@ def _attempt(path: Path, ops: list[dict[str, Any]], key: bytes) -> list[dict[str
     return results
 
 
-def _unfit(data: bytes | None, path: Path) -> str:
+def unfit(data: bytes | None, path: Path) -> str:
+    """Why config.yaml must not be written, "" if it may."""
     if importlib.import_module("hermes_cli.config").is_managed():
         return "this home is managed by another system, which writes its config.yaml"
     if data is None:
@@ -68,6 +74,10 @@ def _unfit(data: bytes | None, path: Path) -> str:
     except (UnicodeDecodeError, yamledit.yaml.YAMLError) as error:
         return f"{path} cannot be read, so it is not written: {str(error).splitlines()[0]}"
     return "" if found is None or isinstance(found, dict) else f"{path} is not a mapping, so it is not written"
+
+
+def _paths(raw: Raw, op: Raw) -> tuple[list[Any], list[Any]]:
+    return _whole(raw, op["set"]), op["unset"]
 
 
 def _seen(raw: dict[str, Any], op: dict[str, Any], key: bytes) -> str:
