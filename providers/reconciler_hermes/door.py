@@ -33,7 +33,7 @@ _LONGEST = 16 << 20  # bytes of one answer; 200 refusals are some 100 KB
 _SHARED = (
     "plain", "record", "block", "yamledit", "envfile", "platforms", "channels", "channelwrites", "routes", "webhooks",
 )  # fmt: skip
-_MODULES = ("config", "files", "jobs", "profiles", "channels", "routes", "webhooks", "boot")
+_MODULES = ("config", "files", "jobs", "profiles", "channels", "routes", "webhooks", "secrets", "boot")
 _PACKAGES = (
     ("reconciler_shape", "reconciler_shape", _SHARED),
     ("reconciler_worker", f"{__package__}.worker", _MODULES),

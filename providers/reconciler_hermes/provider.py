@@ -50,6 +50,7 @@ class HermesProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        Kind.SECRET: KindTraits(by_place=True, always=True),
         **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
     }
 
@@ -89,7 +90,7 @@ class HermesProvider:
                     declared["files"].setdefault(profile, []).append(key)
                 case Kind.SETTING if key == "timezone":
                     declared["zones"][profile] = resource.fields.get("value")
-        return reading.prepared(observation, declared)
+        return reading.prepared(observation, declared, resources)
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
         address = resource.address

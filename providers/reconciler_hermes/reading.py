@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
 from reconciler.place import Place, Stat
 from reconciler.provider import HomeRef
-from reconciler_shape import configfile, dotted, marks, places, reach
+from reconciler_shape import configfile, dotted, marks, places, reach, secret
 from reconciler_shape.hiding import Hider
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
 from . import dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings
@@ -86,6 +86,7 @@ class _Reading:
         self.stores: dict[tuple[str, Kind], Store] = {}
         self.ended: dict[tuple[str, Kind], Mapping[str, str]] = {}
         self.notes: list[str] = []
+        self.clear: set[str] = set()
         self.soul: str | None = None
         self.no_env: dict[str, Unknown] = {}
         self.facts = _home_facts(self.place, hermes)
@@ -158,7 +159,13 @@ class _Reading:
         )
         for kind, part in reaching.read(self.place, profile, self.no_env.get(name), wanted).items():
             self.things[name, kind], self.stores[name, kind] = part
-        self.facts["profiles"][name] = self._facts(profile)
+        at = secret.place(name)
+        self.things[at, Kind.SECRET] = self.no_env.get(name) or secret.things(
+            name, wanted.keys(at, Kind.SECRET), profile.env.values, profile.hider
+        )
+        facts = self._facts(profile)
+        self.facts["profiles"][name] = facts
+        self.clear |= set(secret.in_clear(posixpath.join(name, "config.yaml"), facts["config"]))
 
     def _jobs(self, profile: home.Profile) -> jobs.JobStore:
         """The profile's jobs, unless their folder is a link that leads out of the profile: who follows it writes
@@ -174,7 +181,7 @@ class _Reading:
         """A profile that is only declared: nothing is there, and inference will be as Hermes makes it."""
         folder = home.profile_dir(self.root, name)
         blank = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), self.ref.timezone, hidden)
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.SECRET):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         for kind, part in reaching.absent().items():
@@ -240,6 +247,7 @@ class _Reading:
             blocked=blocked or self._unread(),
             notes=tuple(self.notes),
             facts=self.facts,
+            clear=frozenset(self.clear),
         )
 
 
@@ -253,6 +261,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
         folder = home.profile_dir(ref.path, name)
         profile = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), ref.timezone, hidden)
         things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, *reach.KINDS)}
+        things[secret.place(name), Kind.SECRET] = {}
         things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
         facts["profiles"][name] = {
             "zone": ref.timezone,
@@ -266,6 +275,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     return Observation(version=hermes.version, things=things, facts=facts)
 
 
-def prepared(observation: Observation, declared: Mapping[str, Json]) -> Observation:
+def prepared(observation: Observation, declared: Mapping[str, Json], addresses: Iterable[Address]) -> Observation:
     """With what else the setup declares, for the functions that see one resource at a time."""
-    return replace(observation, facts={**observation.facts, "declared": dict(declared)})
+    facts = secret.with_coming(observation.facts, addresses)
+    return replace(observation, facts={**facts, "declared": dict(declared)})

@@ -50,7 +50,7 @@ def build(step: Step) -> Call:
             refused[action.address.path] = str(error)
     kind = first.address.kind
     # A profile's own rows are carried out from the root, which knows the others.
-    profile = home.DEFAULT if kind is Kind.PROFILE else first.address.profile
+    profile = home.DEFAULT if kind is Kind.PROFILE else first.address.profile or home.DEFAULT
     return Call(_MODULES[kind], "perform", profile, ops, refused)
 
 
@@ -224,6 +224,16 @@ def _profile(action: Action, _step: Step) -> Op:
     return {**op, "op": "describe" if action.row is Row.UPDATE else "create"}
 
 
+def _secret(action: Action, step: Step) -> Op:
+    address = action.address
+    op: Op = {"ref": address.path, "id": address.key, "fingerprint": action.fingerprint, "name": address.key}
+    if any(change.write is CLEAR for change in action.changes if change.writes):
+        return {**op, "value": None}
+    if address not in step.secrets:
+        raise _Refused(f"{address.key}: there is no value to be written")
+    return {**op, "value": step.secrets[address].reveal()}
+
+
 def _reaching(action: Action, _step: Step) -> Op:
     """A channel, a route or a webhook: its fields as they are declared; what carries them is the worker's to say."""
     address = action.address
@@ -243,6 +253,7 @@ _BY_KIND = {
     Kind.FILE: _file,
     Kind.PROFILE: _profile,
     **dict.fromkeys(reach.KINDS, _reaching),
+    Kind.SECRET: _secret,
 }
 _MODULES = {
     Kind.JOB: "jobs",
@@ -253,4 +264,5 @@ _MODULES = {
     Kind.CHANNEL: "channels",
     Kind.ROUTE: "routes",
     Kind.WEBHOOK: "webhooks",
+    Kind.SECRET: "secrets",
 }

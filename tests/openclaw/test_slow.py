@@ -133,8 +133,8 @@ class There(Story):
 
     spaces: list[Workspace]
 
-    def space(self, text: str) -> Workspace:
-        self.spaces.append(super().space(text))
+    def space(self, text: str, *, applying: bool = False) -> Workspace:
+        self.spaces.append(super().space(text, applying=applying))
         return self.spaces[-1]
 
     def setup(self, profiles: str, first: str = "adopt", door: str = "") -> str:

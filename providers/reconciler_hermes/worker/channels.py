@@ -40,8 +40,8 @@ def _one(op: dict[str, Any], home: Path, key: bytes) -> dict[str, Any]:
 
 
 def _carried_out(op: dict[str, Any], home: Path, key: bytes) -> tuple[str, str]:
-    config, env = _real(home / "config.yaml"), _real(home / ".env")
-    text, lines = _bytes(config), _bytes(env)
+    config, env = real(home / "config.yaml"), real(home / ".env")
+    text, lines = content(config), content(env)
     why = configs.unfit(text, config)
     if why:
         return "refused", why
@@ -57,16 +57,16 @@ def _carried_out(op: dict[str, Any], home: Path, key: bytes) -> tuple[str, str]:
         made = channelwrites.changes(store, name, op["fields"], _DIALECT)
     after = yamledit.edit((text or b"").decode(), made.sets, made.unsets).encode()
     said = envfile.edit(lines or b"", made.env)
-    pinned = _pinned(made.env)
-    if pinned:
-        return "refused", f"{pinned} is pinned by this machine's administrator"
+    first = pinned(made.env)
+    if first:
+        return "refused", f"{first} is pinned by this machine's administrator"
     for one in made.revoke:
         # By Hermes's own function, which takes its other spellings along, and the line in `.env` that it made.
         _pairings().revoke(name, one)
     if made.revoke:
-        lines = _bytes(env)
+        lines = content(env)
         said = envfile.edit(lines or b"", made.env)
-    if _bytes(config) != text or _bytes(env) != lines:
+    if content(config) != text or content(env) != lines:
         return "stale", "config.yaml or .env was changed while it was being worked on"
     narrows = op["op"] == "delete" or op["fields"].get("enabled") is False
     writes = [(env, lines, said), (config, text, after)]
@@ -80,7 +80,7 @@ def _carried_out(op: dict[str, Any], home: Path, key: bytes) -> tuple[str, str]:
     return "ok", ""
 
 
-def _pinned(names: Iterable[str]) -> str:
+def pinned(names: Iterable[str]) -> str:
     """The first of these variables that the machine's administrator has set; Hermes has that from 0.18 on."""
     try:
         scope = importlib.import_module("hermes_cli.managed_scope")
@@ -112,10 +112,10 @@ def _pairings() -> Any:
     return importlib.import_module("gateway.pairing").PairingStore()
 
 
-def _real(path: Path) -> Path:
+def real(path: Path) -> Path:
     """A link stays where it is, and the file that it points to is written, as Hermes does."""
     return Path(os.path.realpath(path))
 
 
-def _bytes(path: Path) -> bytes | None:
+def content(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
