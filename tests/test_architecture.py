@@ -37,7 +37,15 @@ LIBRARIES = {
 }
 # What runs under the harness's own interpreter has only the standard library and the harness.
 WORKER = "providers/reconciler_hermes/worker/"
-SENT = ("plain", "record", "block", "yamledit")  # of the shape: their source goes along
+SENT = (
+    "plain",
+    "record",
+    "block",
+    "yamledit",
+    "parts",
+    "trash",
+    "skillfolder",
+)  # of the shape: their source goes along
 TOO_LONG = 400
 # Files over the limit, with the reason; the list may only get shorter.
 LONG: dict[str, str] = {

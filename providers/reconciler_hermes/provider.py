@@ -19,7 +19,20 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
-from . import files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
+from . import (
+    files,
+    home,
+    inference,
+    insiders,
+    interpreter,
+    jobcanon,
+    jobs,
+    profiles,
+    reading,
+    settings,
+    tools,
+    versions,
+)
 from . import review as reviews
 from .models import usual_key
 
@@ -35,6 +48,7 @@ class HermesProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        **tools.TRAITS,
     }
 
     def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
@@ -78,6 +92,8 @@ class HermesProvider:
         address = resource.address
         if address.kind is Kind.JOB:
             return jobcanon.canon(resource, self._around(resource, observation), resolve, self._clock())
+        if address.kind in tools.KINDS:
+            return tools.canon(resource, observation)
         around = observation.facts.get("profiles", {}).get(address.profile, {})
         match address.kind:
             case Kind.INFERENCE:
@@ -87,8 +103,9 @@ class HermesProvider:
                 return Canon(found.fields, shapes, found.refused, found.held, found.notes)
             case Kind.SETTING:
                 pinned = observation.facts.get("pinned", ())
-                why = settings.refusal(address.key, around.get("config", {}), pinned)
-                value, names = dotted.referenced(resource.fields.get("value"))
+                declared = resource.fields.get("value")
+                why = settings.refusal(address.key, declared, around.get("config", {}), pinned)
+                value, names = dotted.referenced(declared)
                 missing = sorted(names - set(around.get("env", ()))) if around.get("env_known") else []
                 held = f"the home's .env has no {', '.join(missing)}" if missing else ""
                 shapes = {"value": shape_of(value)}
@@ -124,6 +141,8 @@ class HermesProvider:
         return reviews.review(actions, observation, list(resources.values()))
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
+        if thing.kind in tools.KINDS:
+            return tools.express(thing)
         match thing.kind:
             case Kind.JOB:
                 return jobs.express(thing)

@@ -16,9 +16,11 @@ from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import dotenv, files, home, inference, interpreter, jobs, profiles, settings
+from . import dotenv, files, home, inference, interpreter, jobs, profiles, settings, tools
 
 _PROCESS_KEY = secrets.token_bytes(32)
+_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, *tools.KINDS)
+"""Kinds of which a new profile has nothing."""
 _MANAGED = "/etc/hermes/config.yaml"
 
 Parts = dict[tuple[str, Kind], Things | Unknown]
@@ -154,6 +156,9 @@ class _Reading:
         self.things[name, Kind.FILE] = files.read(
             self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref), self.soul
         )
+        for kind, found in tools.read(self.place, profile, wanted).items():
+            self.things[name, kind] = found
+            self.stores[name, kind] = profile.config.store
         self.facts["profiles"][name] = self._facts(profile)
 
     def _jobs(self, profile: home.Profile) -> jobs.JobStore:
@@ -170,7 +175,7 @@ class _Reading:
         """A profile that is only declared: nothing is there, and inference will be as Hermes makes it."""
         folder = home.profile_dir(self.root, name)
         blank = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), self.ref.timezone, hidden)
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+        for kind in _STORED:
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": inference.observed(blank)}
@@ -244,7 +249,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     for name in sorted({home.DEFAULT, *declared}):
         folder = home.profile_dir(ref.path, name)
         profile = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), ref.timezone, hidden)
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things |= {(name, kind): {} for kind in _STORED}
         things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
         facts["profiles"][name] = {
             "zone": ref.timezone,

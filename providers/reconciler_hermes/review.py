@@ -34,7 +34,7 @@ _RULES = shape.Rules(files.CODE, _in_clear)
 
 def review(actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]) -> list[Action]:
     """The rows with the consequences of a change of model: ours follow, the user's are named or followed too."""
-    rows = [_running(_tidy(shape.kept(shape.seen(action, observation))), observation) for action in actions]
+    rows = [_running(_tidy(shape.noted(action, observation)), observation) for action in actions]
     if not versions.snapshots(observation.version):
         return rows
     rebase = {r.address.profile for r in resources if r.options.get("rebase") == "all"}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from reconciler_shape.hiding import Hider
 
-from . import ops_access, ops_config, ops_files, ops_jobs, ops_kits, ops_profiles, ops_state, schedule
+from . import ops_access, ops_config, ops_files, ops_jobs, ops_kits, ops_profiles, ops_state, ops_tools, schedule
 from .context import Context, Expect, Verb
 from .errors import LoadFailed, NativeError, Refused
 from .folder import DEFAULT, Folder
@@ -27,6 +27,7 @@ VERBS: Mapping[str, Verb] = {
     **ops_access.VERBS,
     **ops_config.VERBS,
     **ops_files.VERBS,
+    **ops_tools.VERBS,
     **ops_kits.VERBS,
     **ops_state.VERBS,
 }

@@ -26,7 +26,7 @@ def _path(args: Args, op: str) -> tuple[str, ...]:
         path = split(text(args, "path", op))
     except ValueError as error:
         raise Refused(str(error)) from error
-    why = owned(path)
+    why = owned(path, args.get("value"))
     if why:
         raise Refused(f"{op}: {why}")
     return path
@@ -36,7 +36,7 @@ def _set(ctx: Context, args: Args) -> Result:
     path = _path(args, "settings.set")
     if "value" not in args:
         raise Refused("settings.set: value is required")
-    _refuse_pasted(path[-1], args["value"])
+    refuse_pasted(path[-1], args["value"])
     _still(ctx, path)
     _differences(ctx, path, args["value"])
     _own_block(ctx)
@@ -63,13 +63,14 @@ def _own_block(ctx: Context) -> None:
         raise Refused(str(error)) from error
 
 
-def _refuse_pasted(key: str, value: Any) -> None:
+def refuse_pasted(key: str, value: Any) -> None:
+    """Raises Refused for a credential in the clear anywhere in a value that is to stand under `key`."""
     if isinstance(value, dict):
         for name, item in value.items():
-            _refuse_pasted(str(name), item)
+            refuse_pasted(str(name), item)
     elif isinstance(value, list):
         for item in value:
-            _refuse_pasted(key, item)
+            refuse_pasted(key, item)
     elif is_pasted(key, value):
         raise Refused(f"{key}: a secret is only named here: put it into .env and write ${{NAME}}")
 
@@ -169,7 +170,7 @@ def _channel(ctx: Context, args: Args) -> Result:
     credentials = args.get("credentials") or {}
     if not isinstance(extra, dict) or not isinstance(credentials, dict):
         raise Refused("channels.set: extra and credentials are mappings")
-    _refuse_pasted("extra", extra)
+    refuse_pasted("extra", extra)
     named = {key: reference(value, f"credentials.{key}", ctx.profile) for key, value in credentials.items()}
     enabled = flag(args, "enabled")
     if enabled is not None:

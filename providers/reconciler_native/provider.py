@@ -20,7 +20,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
 
 from . import canon as canons
-from . import lease, observed, reading, review
+from . import lease, observed, reading, review, tools
 from .folder import DEFAULT
 
 _MODES = ("auto", "live", "cold")
@@ -36,6 +36,7 @@ class NativeProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        **tools.TRAITS,
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -72,6 +73,8 @@ class NativeProvider:
         return reading.prepared(observation, declared)
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
+        if resource.address.kind in tools.KINDS:
+            return tools.canon(resource, observation)
         return canons.thing(resource, self._around(resource.address.profile, observation), resolve, self._clock())
 
     def _around(self, profile: str, observation: Observation) -> canons.Around:
@@ -94,7 +97,7 @@ class NativeProvider:
         return review.review(actions, observation)
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
-        return observed.express(thing)
+        return tools.express(thing) if thing.kind in tools.KINDS else observed.express(thing)
 
     def batch(self, action: Action) -> str:
         if action.row is Row.PROVISION or action.address.kind is Kind.PROFILE:

@@ -14,12 +14,13 @@ from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wa
 from reconciler.place import Place, Stat
 from reconciler.provider import Behind, HomeRef
 from reconciler_shape import behind as left
+from reconciler_shape import trash as trash_of
 from reconciler_shape.hiding import Hider
 from reconciler_shape.places import ended, folders, lstat, names, tree, visible
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import lease, observed, ops_profiles
+from . import lease, observed, ops_profiles, tools
 from .disk import LIMIT
 from .errors import LoadFailed
 from .folder import DEFAULT, MARK, PROFILE, Folder, Profile
@@ -30,6 +31,8 @@ from .ops_files import refusal as file_refusal
 VERSION = "1"
 """The version of the folder's form."""
 _PROCESS_KEY = secrets.token_bytes(32)
+_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, *tools.KINDS)
+"""Kinds of which a new profile has nothing."""
 Parts = dict[tuple[str, Kind], Things | Unknown]
 
 
@@ -150,6 +153,9 @@ class _Reading:
             except LoadFailed as error:
                 self.things[name, kind] = Unknown(str(error))
                 self.stores[name, kind] = Store.IMPROPER
+        for kind, things in tools.read(self.place, profile, wanted, hidden).items():
+            self.things[name, kind] = things
+            self.stores[name, kind] = self.stores[name, Kind.SETTING]
         self.things[name, Kind.FILE] = self._files(profile, hidden, wanted.keys(name, Kind.FILE))
         self.facts["profiles"][name] = self._facts(profile, hidden)
 
@@ -217,7 +223,7 @@ class _Reading:
 
     def _absent(self, name: str, hidden: Hider) -> None:
         """A profile that is only declared: nothing is there."""
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+        for kind in _STORED:
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
@@ -283,7 +289,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     things: Parts = {("", Kind.PROFILE): {DEFAULT: default}}
     facts = {}
     for name in sorted({DEFAULT, *declared}):
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things |= {(name, kind): {} for kind in _STORED}
         things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
         facts[name] = blank_facts(ref.timezone, known=name == DEFAULT)
     return Observation(version=VERSION, things=things, facts={"profiles": facts})
@@ -298,9 +304,13 @@ def trash(ref: HomeRef) -> list[str]:
     """What lies in the home's trash, a line each."""
     if not ref.place.local:
         return []
+    copies = visible(ref.place, posixpath.join(ref.path, trash_of.NAME))
     return [
-        f"trash: the profile folder {name} (`reconciler native profiles.restore` brings it back)"
-        for name in ops_profiles.in_trash(Path(ref.path), "")
+        *(f"trash: a copy from before a delete, {name} (kept for 14 days)" for name in copies),
+        *(
+            f"trash: the profile folder {name} (`reconciler native profiles.restore` brings it back)"
+            for name in ops_profiles.in_trash(Path(ref.path), "")
+        ),
     ]
 
 

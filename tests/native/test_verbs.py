@@ -26,7 +26,8 @@ MORE = (
     "state.get", "jobs.list", "jobs.get", "profiles.list", "profiles.update", "profiles.restore", "channels.set",
     "channels.unset", "inference.set", "webhooks.set", "webhooks.delete", "routes.set", "access.allow", "access.revoke",
     "access.admin_add", "access.admin_remove", "settings.set", "settings.unset", "files.set", "files.delete",
-    "kits.apply", "kits.list", "kits.remove",
+    "kits.apply", "kits.list", "kits.remove", "mcp_servers.set", "mcp_servers.delete", "toolsets.set",
+    "toolsets.delete", "plugins.set", "plugins.delete", "skills.set", "skills.delete",
 )  # fmt: skip
 TOKEN = "sk-" + "0123456789abcdef" * 2
 
