@@ -215,6 +215,7 @@ def adopt_drafts_the_kinds_and_no_secret(world: World) -> None:
     made = draft(found, "main", str(world.home.path))
     block = made.block["profiles"]["default"]
     assert CANARY not in repr(made) and not block.get("settings")
+    assert "main/default/mcp_servers/docs.v2: env holds a secret in the clear, which stays out" in made.look
     assert block["mcp_servers"]["docs.v2"] == {
         "command": "uvx",
         "args": ["docs"],
@@ -241,6 +242,37 @@ def a_setting_that_a_kind_stands_for_is_refused(world: World) -> None:
         assert row.row is Row.REFUSED and f"belongs to {word}: declare it there" in row.reason
 
 
+_LOOSER = "      approvals.mode: smart\n      hooks_auto_accept: true\n      command_allowlist: [ls, rm]\n"
+_STRICT = "      approvals.mode: manual\n      hooks_auto_accept: false\n      command_allowlist: [ls]\n"
+
+
+def a_security_setting_needs_consent_where_it_is_loosened(world: World) -> None:
+    strict = world.text(rest="settings:\n" + _STRICT)
+    loose = world.text(rest="settings:\n" + _LOOSER)
+    names = ("approvals.mode", "hooks_auto_accept", "command_allowlist")
+    world.converge(world.text())
+    rows = world.rows(strict)
+    assert rows["default/settings/approvals.mode"].tier is Tier.AUTO
+    assert rows["default/settings/hooks_auto_accept"].tier is Tier.AUTO
+    assert rows["default/settings/command_allowlist"].tier is Tier.CONFIRM  # from nothing to one
+    world.converge(strict)
+    rows = world.rows(loose)
+    for name in names:
+        row = rows[f"default/settings/{name}"]
+        assert (row.tier, row.rule) == (Tier.CONFIRM, str(Fact.LOOSENS_SECURITY)), name
+    world.converge(loose)
+    assert {world.rows(strict)[f"default/settings/{name}"].tier for name in names} == {Tier.AUTO}
+
+    _config(world, "smart", "manual")
+    row = world.rows(loose)["default/settings/approvals.mode"]
+    assert [c.row for c in row.changes] == [FieldRow.DRIFT]
+    assert "security: the home's value is stricter" in row.notes
+    world.converge(strict.replace("hooks_auto_accept: false", "hooks_auto_accept: true"))
+    _config(world, "manual", "smart")
+    row = world.rows(strict)["default/settings/approvals.mode"]
+    assert "security: the home's value may be looser" in row.notes and not row.writes
+
+
 TOOL_CHECKS: dict[str, Callable[[World], None]] = {
     check.__name__: check
     for check in (
@@ -253,5 +285,6 @@ TOOL_CHECKS: dict[str, Callable[[World], None]] = {
         a_source_that_leaves_takes_no_folder_away,
         adopt_drafts_the_kinds_and_no_secret,
         a_setting_that_a_kind_stands_for_is_refused,
+        a_security_setting_needs_consent_where_it_is_loosened,
     )
 }
