@@ -13,6 +13,7 @@ from reconciler.place import Place, Stat
 from reconciler.provider import HomeRef
 from reconciler_shape import configfile, dotted, marks, places
 from reconciler_shape.hiding import Hider
+from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -158,7 +159,7 @@ class _Reading:
         )
         for kind, found in tools.read(self.place, profile, wanted).items():
             self.things[name, kind] = found
-            self.stores[name, kind] = profile.config.store
+            self.stores[name, kind] = store_of(kind, profile.config.store)
         self.facts["profiles"][name] = self._facts(profile)
 
     def _jobs(self, profile: home.Profile) -> jobs.JobStore:

@@ -17,6 +17,7 @@ from reconciler_shape import behind as left
 from reconciler_shape import trash as trash_of
 from reconciler_shape.hiding import Hider
 from reconciler_shape.places import ended, folders, lstat, names, tree, visible
+from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -155,7 +156,7 @@ class _Reading:
                 self.stores[name, kind] = Store.IMPROPER
         for kind, things in tools.read(self.place, profile, wanted, hidden).items():
             self.things[name, kind] = things
-            self.stores[name, kind] = self.stores[name, Kind.SETTING]
+            self.stores[name, kind] = store_of(kind, self.stores[name, Kind.SETTING])
         self.things[name, Kind.FILE] = self._files(profile, hidden, wanted.keys(name, Kind.FILE))
         self.facts["profiles"][name] = self._facts(profile, hidden)
 

@@ -60,7 +60,9 @@ def seen(action: Action, observation: Observation) -> Action:
 
 def tools(action: Action) -> Action:
     """A skill's folder goes only with a skill that we made; a found one is let go of, and its switch stays as it is.
-    What was brought from a source stays when the source leaves the setup."""
+    What was brought from a source stays when the source leaves the setup. A first toolset ends the defaults."""
+    if action.address.kind is Kind.TOOLSET and action.row is Row.CREATE:
+        return replace(action, notes=(*action.notes, "exactly these are on from then; the harness's defaults are not"))
     if action.address.kind is not Kind.SKILL:
         return action
     if action.row is Row.DELETE and action.origin != "created" and not action.hold:

@@ -9,7 +9,8 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.action import Action, FieldRow, Row
-from reconciler.observe import ABSENT, Absent, Observation, Observed, Things, Unknown
+from reconciler.errors import ProviderError
+from reconciler.observe import ABSENT, Absent, Observation, Observed, Store, Things, Unknown
 from reconciler.place import Place
 from reconciler.provider import Canon
 from reconciler_specs.address import Kind
@@ -36,12 +37,30 @@ def read(
     """The wanted skills, with a digest of what is in them; with `everything`, all others too, without one."""
     if not wanted and not everything:
         return {}
+    listed = parts.at(raw, DISABLED)
+    if listed is not None and not isinstance(listed, list):
+        return Unknown("skills.disabled in config.yaml is no list")
+    try:
+        return _read(place, folder, below, profile, set(parts.members(raw, DISABLED)), wanted, everything, hider)
+    except ProviderError as error:
+        return Unknown(str(error))  # a folder that cannot be looked at
+
+
+def _read(
+    place: Place,
+    folder: str,
+    below: Sequence[str],
+    profile: str,
+    off: set[str],
+    wanted: Sequence[str],
+    everything: bool,
+    hider: Hider,
+) -> Things | Unknown:
     for top in below:
         stat = places.lstat(place, posixpath.join(folder, top))
         if isinstance(stat, Unknown) or (stat is not None and stat.kind == "link"):
             return stat if isinstance(stat, Unknown) else Unknown(f"{top}: {skillfolder.LINK}")
     found = _folders(place, folder, below)
-    off = set(parts.members(raw, DISABLED))
     things = {}
     for name in sorted({*wanted, *(found.keys() | off if everything else ())}):
         thing = _one(place, folder, profile, name, found.get(name, []), name in off, name in wanted, hider)
@@ -135,6 +154,11 @@ def _files(place: Place, folder: str) -> dict[str, str] | str:
             except OSError as error:
                 return f"{path}: {error.strerror or error}"
     return found
+
+
+def store(kind: Kind, config: Store) -> Store:
+    """The state of what holds things of a kind: config.yaml for all but skills, whose folders need none."""
+    return Store.PROPER if kind is Kind.SKILL and config is not Store.IMPROPER else config
 
 
 def canon(resource: Resource, observation: Observation) -> Canon:

@@ -269,6 +269,19 @@ def test_nothing_is_written_through_a_link_in_a_skill(lab: Lab, tmp_path: Path) 
     assert list((tmp_path / "away").iterdir()) == []
 
 
+def test_what_cannot_be_told_of_skills_is_unknown_and_never_absent(lab: Lab) -> None:
+    lab.config("skills: {disabled: maps}\n")
+    assert "no list" in str(lab.observe("default/skills/maps").things["default", Kind.SKILL])
+    lab.config("{}\n")
+    (lab.root / "skills").symlink_to(lab.root)
+    assert "links are not followed" in str(lab.observe("default/skills/maps").things["default", Kind.SKILL])
+    assert lab.observe().things["default", Kind.SKILL] == {}  # nobody asked
+    assert lab.perform(carrying(create("default/skills/new", {"content": digest(FILES)}), FILES))[0].code in (
+        Code.REFUSED,
+        Code.STALE,
+    )
+
+
 def test_a_skill_that_is_not_there_cannot_be_switched_on(lab: Lab) -> None:
     canon = lab.canon(resource("default/skills/none", {"enabled": True}))
     assert canon.held == "the profile has no skill none; say `source` to bring it"

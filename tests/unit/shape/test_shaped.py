@@ -7,11 +7,22 @@ from typing import Any
 import pytest
 
 from reconciler.action import CLEAR, Action, Fact, FieldChange, FieldRow, Row
-from reconciler.observe import ABSENT, Unknown
-from reconciler_shape import dotted, mcp_servers, parts, plugins, shaped, skillfolder, toolfacts, toolsets
+from reconciler.observe import ABSENT, Store, Unknown
+from reconciler_shape import (
+    dotted,
+    mcp_servers,
+    parts,
+    plugins,
+    review,
+    shaped,
+    skillfolder,
+    skills,
+    toolfacts,
+    toolsets,
+)
 from reconciler_shape.edits import CannotWrite, Edits
 from reconciler_shape.hiding import Hider
-from reconciler_specs.address import Address
+from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import shape_of
 
 HIDER = Hider(b"k" * 32, ["a-secret-of-the-home"])
@@ -181,6 +192,18 @@ OWNED: list[tuple[str, Any, str]] = [
 def test_a_setting_that_a_kind_stands_for_is_refused_by_its_name(key: str, value: Any, word: str) -> None:
     why = dotted.owned(dotted.split(key), value)
     assert (f"belongs to {word}: declare it there" in why) if word else why == ""
+
+
+def test_skills_need_no_config_beside_them() -> None:
+    assert skills.store(Kind.SKILL, Store.MISSING) is Store.PROPER
+    assert skills.store(Kind.SKILL, Store.IMPROPER) is Store.IMPROPER
+    assert skills.store(Kind.PLUGIN, Store.MISSING) is Store.MISSING
+
+
+def test_a_first_toolset_says_that_the_defaults_end() -> None:
+    row = action("toolsets/cli", change("tools", ["web"]), row=Row.CREATE)
+    assert "defaults are not" in review.tools(row).notes[0]
+    assert review.tools(action("toolsets/cli", change("tools", ["web"], ["a"]))).notes == ()
 
 
 CALLED = [
