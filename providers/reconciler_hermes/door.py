@@ -10,6 +10,7 @@ import posixpath
 import selectors
 import subprocess
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ _PACKAGES = (
     ("reconciler_worker", f"{__package__}.worker", _MODULES),
 )
 _BOOT = """
-import json,os,sys,types
+import json,os,sys,types,zlib
 f=open(0,'rb',buffering=0,closefd=False)
 n=int(f.readline())
 b=b''
@@ -45,7 +46,7 @@ while len(b)<n:
     c=f.read(n-len(b))
     if not c: sys.exit(3)
     b+=c
-for package,name,source in json.loads(b):
+for package,name,source in json.loads(zlib.decompress(b)):
     p=sys.modules.get(package) or types.ModuleType(package); p.__path__=[]; sys.modules[package]=p
     m=types.ModuleType(package+'.'+name); m.__package__=package
     sys.modules[m.__name__]=m; setattr(p,name,m)
@@ -89,7 +90,8 @@ class Worker:
             environment(ref, profile_home),
             () if lock_fd is None or not ref.place.local else (lock_fd,),
         )
-        program = sources()
+        # Packed, since it has to fit into a pipe (64 KiB): an interpreter that reads nothing would hold us up.
+        program = zlib.compress(sources())
         lock = lock_fd is None or not ref.place.local
         try:
             self._send(str(len(program)).encode() + b"\n" + program)

@@ -43,6 +43,10 @@ def _fake(lab: Lab, tmp_path: Path, body: str) -> HomeRef:
     return HomeRef("main", "hermes", lab.place, str(lab.root), {**lab.ref.options, "python": str(script)})
 
 
+def test_the_program_fits_into_a_pipe() -> None:
+    assert len(zlib.compress(doors.sources())) < 48 << 10
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
