@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -140,7 +141,8 @@ class Action:
     first; if one of them fails this one is `skipped`. `fingerprint` is that of the thing as observed ("" when
     absent): the row stands for that object as it was seen (L8). `origin` is what state will record for a new
     thing. `tier` and `rule` are the gate's. `source` says where a secret's value comes from: that is what a row of a
-    secret is approved by, as no value of it is in the row.
+    secret is approved by, as no value of it is in the row. `carries` are the resource's options: what a field's digest
+    stands for (a skill's files), which the door needs and no plan shows.
     """
 
     row: Row
@@ -160,6 +162,7 @@ class Action:
     moved_from: str = ""  # MOVED: the address path that state has it under
     guard: str = ""  # the `--allow` guard that lifts the hold, if one does
     source: str = ""
+    carries: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
     rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property

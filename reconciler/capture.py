@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, selects, split_field
 from reconciler_specs.edit import SetupEditor
+from reconciler_specs.tables import TABLES
 
 from . import contact as contacts
 from .action import Action, FieldChange, FieldRow, Row
@@ -61,6 +62,9 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
     name = f"{action.address}#{change.field}"
     if isinstance(value, Unknown) or value is ABSENT:
         raise UsageError(f"{name}: the home has no value to capture", hint=f"reconciler show {action.address}")
+    table = TABLES.get(action.address.kind)
+    if table is not None and change.field not in table.written:
+        raise UsageError(f"{name}: it is made from a source; copy the home's files there instead")
     if _unsayable(value):
         raise UsageError(f"{name}: the home's value cannot stand in a setup", hint=f"reconciler show {action.address}")
     ids = {thing.id: path for path, thing in home.state.owned(home.owner).items()}

@@ -311,10 +311,19 @@ def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> d
         unsaid = sorted(n for n, v in thing.fields.items() if n not in value and n not in thing.defaults)
         if unsaid:
             made.look.append(f"{address}: {', '.join(unsaid)} cannot be said in a setup; it stays as it is")
+        partly = sorted(n for n, v in thing.fields.items() if n in value and _conceals(v))
+        if partly:
+            made.look.append(f"{address}: {', '.join(partly)} holds a secret in the clear, which stays out")
         block[key] = value
         if not by_place:
             made.ids[address] = thing.id
     return block
+
+
+def _conceals(value: Json | Unknown) -> bool:
+    """Whether a hidden secret is anywhere in a value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return is_hidden(value) or any(_conceals(item) for item in inner)
 
 
 def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tuple[str, str], str]) -> dict[str, Json]:

@@ -131,6 +131,7 @@ def _create(kind: Row, triple: Triple, canon: Canon, reason: str) -> Action:
         hold=Hold(canon.held) if canon.held else None,
         origin="created",
         protect=triple.desired.protect,
+        carries=triple.desired.options,
     )
 
 
@@ -213,7 +214,9 @@ def _not_ours(profile: Address, observed: Observed, rules: Rules) -> list[str]:
         inside = (Address.parse(f"-/{path}") for path in things)
         found += [f"{a.path} of setup {owner}" for a in inside if a.profile == profile.profile]
     files = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.FILE}
-    found += [str(name) for name in observed.about.get("holds", ()) if name not in files]
+    skills = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.SKILL}
+    holds = [str(name) for name in observed.about.get("holds", ())]
+    found += [name for name in holds if name not in files and not skills & set(name.split("/")[:-1])]
     return found[:8] + ([f"{len(found) - 8} more"] if len(found) > 8 else [])
 
 
@@ -319,6 +322,7 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
         notes=canon.notes,
         origin=origin,
         protect=resource.protect,
+        carries=resource.options,
     )
     who = observed.about.get("changed_by") if observed else None
     if who and any(c.row in (FieldRow.DRIFT, FieldRow.CONFLICT) for c in changes):

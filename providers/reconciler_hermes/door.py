@@ -10,6 +10,7 @@ import posixpath
 import selectors
 import subprocess
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,15 +32,18 @@ _LONGEST = 16 << 20  # bytes of one answer; 200 refusals are some 100 KB
 
 # Order matters: each may import those before it.
 _SHARED = (
-    "plain", "record", "block", "yamledit", "envfile", "platforms", "channels", "channelwrites", "routes", "webhooks",
+    "plain", "record", "block", "yamledit", "parts", "trash", "skillfolder", "envfile", "platforms", "channels",
+    "channelwrites", "routes", "webhooks",
 )  # fmt: skip
-_MODULES = ("config", "files", "jobs", "profiles", "channels", "routes", "webhooks", "secrets", "boot")
+_MODULES = (
+    "config", "files", "jobs", "profiles", "skills", "channels", "routes", "webhooks", "secrets", "boot",
+)  # fmt: skip
 _PACKAGES = (
     ("reconciler_shape", "reconciler_shape", _SHARED),
     ("reconciler_worker", f"{__package__}.worker", _MODULES),
 )
 _BOOT = """
-import json,os,sys,types
+import json,os,sys,types,zlib
 f=open(0,'rb',buffering=0,closefd=False)
 n=int(f.readline())
 b=b''
@@ -47,7 +51,7 @@ while len(b)<n:
     c=f.read(n-len(b))
     if not c: sys.exit(3)
     b+=c
-for package,name,source in json.loads(b):
+for package,name,source in json.loads(zlib.decompress(b)):
     p=sys.modules.get(package) or types.ModuleType(package); p.__path__=[]; sys.modules[package]=p
     m=types.ModuleType(package+'.'+name); m.__package__=package
     sys.modules[m.__name__]=m; setattr(p,name,m)
@@ -91,7 +95,8 @@ class Worker:
             environment(ref, profile_home),
             () if lock_fd is None or not ref.place.local else (lock_fd,),
         )
-        program = sources()
+        # Packed, since it has to fit into a pipe (64 KiB): an interpreter that reads nothing would hold us up.
+        program = zlib.compress(sources())
         lock = lock_fd is None or not ref.place.local
         try:
             self._send(str(len(program)).encode() + b"\n" + program)

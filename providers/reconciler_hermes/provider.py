@@ -32,6 +32,7 @@ from . import (
     reaching,
     reading,
     settings,
+    tools,
     versions,
 )
 from . import review as reviews
@@ -52,6 +53,7 @@ class HermesProvider:
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
         Kind.SECRET: KindTraits(by_place=True, always=True),
         **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
+        **tools.TRAITS,
     }
 
     def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
@@ -100,6 +102,8 @@ class HermesProvider:
             too_old = versions.routes(observation.version) if address.kind is Kind.ROUTE else ""
             found = reachcanon.canon(resource, self._near(observation, address.profile))
             return Canon({}, refused={"": too_old}) if too_old else found
+        if address.kind in tools.KINDS:
+            return tools.canon(resource, observation)
         around = observation.facts.get("profiles", {}).get(address.profile, {})
         match address.kind:
             case Kind.INFERENCE:
@@ -109,9 +113,10 @@ class HermesProvider:
                 return Canon(found.fields, shapes, found.refused, found.held, found.notes)
             case Kind.SETTING:
                 pinned = observation.facts.get("pinned", ())
-                why = settings.refusal(address.key, around.get("config", {}), pinned)
+                declared = resource.fields.get("value")
+                why = settings.refusal(address.key, declared, around.get("config", {}), pinned)
                 why = why or reachcanon.clashes(address.key, self._near(observation, address.profile))
-                value, names = dotted.referenced(resource.fields.get("value"))
+                value, names = dotted.referenced(declared)
                 missing = sorted(names - set(around.get("env", ()))) if around.get("env_known") else []
                 held = f"the home's .env has no {', '.join(missing)}" if missing else ""
                 shapes = {"value": shape_of(value)}
@@ -153,6 +158,8 @@ class HermesProvider:
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         if thing.kind in reach.KINDS:
             return reach.express(thing, reaching.DIALECT)
+        if thing.kind in tools.KINDS:
+            return tools.express(thing)
         match thing.kind:
             case Kind.JOB:
                 return jobs.express(thing)

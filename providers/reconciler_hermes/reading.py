@@ -13,12 +13,15 @@ from reconciler.place import Place, Stat
 from reconciler.provider import HomeRef
 from reconciler_shape import configfile, dotted, marks, places, reach, secret
 from reconciler_shape.hiding import Hider
+from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
-from . import dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings
+from . import dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings, tools
 
 _PROCESS_KEY = secrets.token_bytes(32)
+_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, *tools.KINDS)
+"""Kinds of which a new profile has nothing."""
 _MANAGED = "/etc/hermes/config.yaml"
 
 Parts = dict[tuple[str, Kind], Things | Unknown]
@@ -157,6 +160,9 @@ class _Reading:
         self.things[name, Kind.FILE] = files.read(
             self.place, profile, wanted.keys(name, Kind.FILE), everything, owner(self.ref), self.soul
         )
+        for kind, found in tools.read(self.place, profile, wanted).items():
+            self.things[name, kind] = found
+            self.stores[name, kind] = store_of(kind, profile.config.store)
         for kind, part in reaching.read(self.place, profile, self.no_env.get(name), wanted).items():
             self.things[name, kind], self.stores[name, kind] = part
         at = secret.place(name)
@@ -181,7 +187,7 @@ class _Reading:
         """A profile that is only declared: nothing is there, and inference will be as Hermes makes it."""
         folder = home.profile_dir(self.root, name)
         blank = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), self.ref.timezone, hidden)
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.SECRET):
+        for kind in (*_STORED, Kind.SECRET):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         for kind, part in reaching.absent().items():
@@ -260,7 +266,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     for name in sorted({home.DEFAULT, *declared}):
         folder = home.profile_dir(ref.path, name)
         profile = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), ref.timezone, hidden)
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, *reach.KINDS)}
+        things |= {(name, kind): {} for kind in (*_STORED, *reach.KINDS)}
         things[secret.place(name), Kind.SECRET] = {}
         things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
         facts["profiles"][name] = {

@@ -35,7 +35,7 @@ _RULES = shape.Rules(files.CODE, _in_clear)
 
 def review(actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]) -> list[Action]:
     """The rows with the consequences of a change of model: ours follow, the user's are named or followed too."""
-    rows = [_running(_tidy(shape.kept(shape.seen(action, observation))), observation) for action in actions]
+    rows = [_running(_tidy(shape.noted(action, observation)), observation) for action in actions]
     rows = [reachreview.review(row, observation, reaching.RESTART) for row in rows]
     if not versions.snapshots(observation.version):
         return rows

@@ -31,13 +31,13 @@ def read(profile: home.Profile, wanted: Sequence[str], everything: bool) -> Thin
     return things
 
 
-def refusal(key: str, raw: Mapping[str, Json], pinned: Sequence[str]) -> str:
-    """Why `key` cannot be a setting here, "" if it can."""
+def refusal(key: str, value: Json, raw: Mapping[str, Json], pinned: Sequence[str]) -> str:
+    """Why `key` cannot be a setting with that value here, "" if it can."""
     try:
         path = dotted.split(key)
     except dotted.BadKey as error:
         return str(error)
-    why = dotted.owned(path)
+    why = dotted.owned(path, value)
     if why:
         return why
     name = ".".join(path)

@@ -11,12 +11,13 @@ from reconciler.observe import Absent, Unknown
 from reconciler.provider import Step
 from reconciler_shape import dotted, reach
 from reconciler_shape import models as shape
+from reconciler_shape.edits import CannotWrite, Edits, holds_marks
 from reconciler_shape.hiding import HIDDEN
 from reconciler_shape.plain import NATIVE
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, schedule
+from . import home, schedule, tools
 
 Op = dict[str, Any]
 
@@ -32,10 +33,6 @@ class Call:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Refused(ValueError):
-    pass
-
-
 def build(step: Step) -> Call:
     """The call for a step; all its actions are of one profile and kind."""
     first = step.actions[0]
@@ -46,7 +43,7 @@ def build(step: Step) -> Call:
     for action in step.actions:
         try:
             ops.append(_BY_KIND[action.address.kind](action, step))
-        except _Refused as error:
+        except CannotWrite as error:
             refused[action.address.path] = str(error)
     kind = first.address.kind
     # A profile's own rows are carried out from the root, which knows the others.
@@ -60,7 +57,7 @@ def _written(action: Action) -> dict[str, Json | Clear]:
     values = {}
     for change in changes:
         if isinstance(change.write, dict) and (HIDDEN in change.write or NATIVE in change.write):
-            raise _Refused(f"{change.field}: the value cannot be written back as it was read")
+            raise CannotWrite(f"{change.field}: the value cannot be written back as it was read")
         values[change.field] = change.write
     return values
 
@@ -117,42 +114,19 @@ def _setting(action: Action, _step: Step) -> Op:
     op: Op = {"ref": action.address.path, "id": action.address.key, "fingerprint": action.fingerprint, "path": path}
     if action.row is Row.DELETE:
         return {**op, "set": [], "unset": [path]}
-    sets: list[Any] = []
-    unsets: list[list[str]] = []
+    made = Edits()
     for change in action.changes:
         if action.row is Row.UPDATE and not change.writes:
             continue
         if change.write is CLEAR:
-            unsets.append(path)
+            made.unset(path)
         else:
-            _differences(path, _seen(change), change.write, sets, unsets)
-    return {**op, "set": sets, "unset": unsets}
+            made.differ(path, _seen(change), change.write)
+    return {**op, "set": made.sets, "unset": made.unsets}
 
 
 def _seen(change: FieldChange) -> Json:
     return None if isinstance(change.observed, Absent | Unknown) else change.observed
-
-
-def _differences(path: list[str], old: Json, new: Json, sets: list[Any], unsets: list[list[str]]) -> None:
-    """Only what differs is written, so that comments and hidden values beside it stay."""
-    if isinstance(old, dict) and isinstance(new, dict) and new and NATIVE not in old and HIDDEN not in old:
-        for key in old.keys() - new.keys():
-            unsets.append([*path, key])
-        for key, value in new.items():
-            if key not in old:
-                _differences([*path, key], None, value, sets, unsets)
-            elif old[key] != value or type(old[key]) is not type(value):
-                _differences([*path, key], old[key], value, sets, unsets)
-        return
-    if _holds_marks(new):
-        raise _Refused(f"{dotted.join(path)}: it holds a value that cannot be written back as it was read")
-    sets.append([path, new])
-
-
-def _holds_marks(value: Json) -> bool:
-    if isinstance(value, dict):
-        return HIDDEN in value or NATIVE in value or any(map(_holds_marks, value.values()))
-    return isinstance(value, list) and any(map(_holds_marks, value))
 
 
 def _inference(action: Action, _step: Step) -> Op:
@@ -162,8 +136,8 @@ def _inference(action: Action, _step: Step) -> Op:
         if action.row is Row.UPDATE and not change.writes:
             continue
         value = change.write
-        if _holds_marks(None if value is CLEAR else value):
-            raise _Refused(f"{change.field}: a key stands in config.yaml in the clear; move it to .env first")
+        if holds_marks(None if value is CLEAR else value):
+            raise CannotWrite(f"{change.field}: a key stands in config.yaml in the clear; move it to .env first")
         match change.field:
             case "default":
                 _entry(["model"], "default", None if value is CLEAR else value, sets, unsets)
@@ -230,7 +204,7 @@ def _secret(action: Action, step: Step) -> Op:
     if any(change.write is CLEAR for change in action.changes if change.writes):
         return {**op, "value": None}
     if address not in step.secrets:
-        raise _Refused(f"{address.key}: there is no value to be written")
+        raise CannotWrite(f"{address.key}: there is no value to be written")
     return {**op, "value": step.secrets[address].reveal()}
 
 
@@ -254,6 +228,7 @@ _BY_KIND = {
     Kind.PROFILE: _profile,
     **dict.fromkeys(reach.KINDS, _reaching),
     Kind.SECRET: _secret,
+    **dict.fromkeys(tools.KINDS, tools.op),
 }
 _MODULES = {
     Kind.JOB: "jobs",
@@ -265,4 +240,6 @@ _MODULES = {
     Kind.ROUTE: "routes",
     Kind.WEBHOOK: "webhooks",
     Kind.SECRET: "secrets",
+    **dict.fromkeys(tools.SHAPED, "config"),
+    Kind.SKILL: "skills",
 }

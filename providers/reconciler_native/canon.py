@@ -72,7 +72,7 @@ def _inference(fields: Mapping[str, Json], around: Around) -> Canon:
 
 def _setting(resource: Resource, around: Around) -> Canon:
     value, names = dotted.referenced(resource.fields.get("value"))
-    why = setting_refusal(resource.address.key, around.config)
+    why = setting_refusal(resource.address.key, resource.fields.get("value"), around.config)
     return Canon(
         {"value": value},
         {"value": shape_of(value)},
@@ -81,13 +81,13 @@ def _setting(resource: Resource, around: Around) -> Canon:
     )
 
 
-def setting_refusal(key: str, raw: Mapping[str, Json]) -> str:
-    """Why `key` cannot be a setting here, "" if it can."""
+def setting_refusal(key: str, value: Json, raw: Mapping[str, Json]) -> str:
+    """Why `key` cannot be a setting with that value here, "" if it can."""
     try:
         path = dotted.split(key)
     except dotted.BadKey as error:
         return str(error)
-    return dotted.owned(path) or dotted.through_a_value(path, raw)
+    return dotted.owned(path, value) or dotted.through_a_value(path, raw)
 
 
 def _file(resource: Resource) -> Canon:

@@ -17,7 +17,7 @@ from reconciler_shape import reach, webhooks
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, jobwords, lease, reading, wire
+from . import home, jobwords, lease, reading, tools, wire
 from .errors import NativeError, Refused
 from .folder import DEFAULT
 from .operator import BATCH, Line, apply_lines
@@ -198,6 +198,9 @@ class NativeDoor:
             raise Refused(f"{name}: there is no value to be written")
         return "secrets.set", {"name": name, "value": step.secrets[action.address].reveal()}
 
+    def _tool(self, action: Action, _step: Step) -> tuple[str, Raw]:
+        return tools.line(action)
+
     def _profile(self, action: Action, _step: Step) -> tuple[str, Raw]:
         name = action.address.profile
         if action.row is Row.DELETE:
@@ -217,6 +220,7 @@ _BY_KIND = {
     Kind.CHANNEL: NativeDoor._channel,
     Kind.ROUTE: NativeDoor._route,
     Kind.WEBHOOK: NativeDoor._webhook,
+    **dict.fromkeys(tools.KINDS, NativeDoor._tool),
 }
 
 

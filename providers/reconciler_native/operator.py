@@ -20,6 +20,7 @@ from . import (
     ops_reach,
     ops_secrets,
     ops_state,
+    ops_tools,
     schedule,
 )
 from .context import Context, Expect, Verb
@@ -39,6 +40,7 @@ VERBS: Mapping[str, Verb] = {
     **ops_config.VERBS,
     **ops_reach.VERBS,
     **ops_files.VERBS,
+    **ops_tools.VERBS,
     **ops_kits.VERBS,
     **ops_secrets.VERBS,
     **ops_state.VERBS,

@@ -21,7 +21,7 @@ def _path(args: Args, op: str) -> tuple[str, ...]:
         path = split(text(args, "path", op))
     except ValueError as error:
         raise Refused(str(error)) from error
-    why = owned(path)
+    why = owned(path, args.get("value"))
     if why:
         raise Refused(f"{op}: {why}")
     return path

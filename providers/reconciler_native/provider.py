@@ -21,7 +21,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
 
 from . import canon as canons
-from . import lease, observed, reading, review
+from . import lease, observed, reading, review, tools
 from .folder import DEFAULT
 from .ops_reach import DIALECT
 
@@ -41,6 +41,7 @@ class NativeProvider:
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
         Kind.SECRET: KindTraits(by_place=True, always=True),
         **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
+        **tools.TRAITS,
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -82,6 +83,8 @@ class NativeProvider:
             return reachcanon.canon(resource, near)
         if resource.address.kind is Kind.SETTING and (why := reachcanon.clashes(resource.address.key, near)):
             return Canon({}, refused={"value": why})
+        if resource.address.kind in tools.KINDS:
+            return tools.canon(resource, observation)
         return canons.thing(resource, self._around(resource.address.profile, observation), resolve, self._clock())
 
     def _around(self, profile: str, observation: Observation) -> canons.Around:
@@ -104,7 +107,7 @@ class NativeProvider:
         return review.review(actions, observation)
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
-        return observed.express(thing)
+        return tools.express(thing) if thing.kind in tools.KINDS else observed.express(thing)
 
     def batch(self, action: Action) -> str:
         if action.row is Row.PROVISION or action.address.kind is Kind.PROFILE:

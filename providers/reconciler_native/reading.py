@@ -15,12 +15,14 @@ from reconciler.place import Place, Stat
 from reconciler.provider import Behind, HomeRef
 from reconciler_shape import behind as left
 from reconciler_shape import reach, secret
+from reconciler_shape import trash as trash_of
 from reconciler_shape.hiding import Hider
 from reconciler_shape.places import ended, folders, lstat, names, tree, visible
+from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
-from . import lease, observed, ops_profiles, reaching
+from . import lease, observed, ops_profiles, reaching, tools
 from .disk import LIMIT
 from .errors import LoadFailed
 from .folder import DEFAULT, MARK, PROFILE, Folder, Profile
@@ -31,6 +33,8 @@ from .ops_files import refusal as file_refusal
 VERSION = "1"
 """The version of the folder's form."""
 _PROCESS_KEY = secrets.token_bytes(32)
+_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, *tools.KINDS)
+"""Kinds of which a new profile has nothing."""
 Parts = dict[tuple[str, Kind], Things | Unknown]
 
 
@@ -153,6 +157,9 @@ class _Reading:
                 self.things[name, kind] = Unknown(str(error))
                 self.stores[name, kind] = Store.IMPROPER
         self._reaching(profile, hidden)
+        for kind, things in tools.read(self.place, profile, wanted, hidden).items():
+            self.things[name, kind] = things
+            self.stores[name, kind] = store_of(kind, self.stores[name, Kind.SETTING])
         self.things[name, Kind.FILE] = self._files(profile, hidden, wanted.keys(name, Kind.FILE))
         store = secret.place(name)
         try:
@@ -244,7 +251,7 @@ class _Reading:
 
     def _absent(self, name: str, hidden: Hider) -> None:
         """A profile that is only declared: nothing is there."""
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.SECRET, *reach.KINDS):
+        for kind in (*_STORED, Kind.SECRET, *reach.KINDS):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
@@ -311,7 +318,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     things: Parts = {("", Kind.PROFILE): {DEFAULT: default}}
     facts = {}
     for name in sorted({DEFAULT, *declared}):
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, *reach.KINDS)}
+        things |= {(name, kind): {} for kind in (*_STORED, *reach.KINDS)}
         things[secret.place(name), Kind.SECRET] = {}
         things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
         facts[name] = blank_facts(ref.timezone, known=name == DEFAULT)
@@ -328,9 +335,13 @@ def trash(ref: HomeRef) -> list[str]:
     """What lies in the home's trash, a line each."""
     if not ref.place.local:
         return []
+    copies = visible(ref.place, posixpath.join(ref.path, trash_of.NAME))
     return [
-        f"trash: the profile folder {name} (`reconciler native profiles.restore` brings it back)"
-        for name in ops_profiles.in_trash(Path(ref.path), "")
+        *(f"trash: a copy from before a delete, {name} (kept for 14 days)" for name in copies),
+        *(
+            f"trash: the profile folder {name} (`reconciler native profiles.restore` brings it back)"
+            for name in ops_profiles.in_trash(Path(ref.path), "")
+        ),
     ]
 
 

@@ -20,7 +20,7 @@ _RULES = review_of.Rules(ops_files.CODE, is_pasted, security=("worker",))
 
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows, with what the home cannot do taken out of them."""
-    rows = [_let_go(review_of.kept(review_of.seen(action, observation))) for action in actions]
+    rows = [_let_go(review_of.noted(action, observation, _RULES.security)) for action in actions]
     return [reachreview.review(row, observation, "") for row in rows]
 
 

@@ -13,14 +13,6 @@ from .plain import is_native
 
 Path = tuple[str, ...]
 
-SECURITY = (
-    "approvals", "security", "command_allowlist", "hooks", "hooks_auto_accept", "unauthorized_dm_behavior", "terminal",
-    "plugins", "mcp_servers", "toolsets", "platform_toolsets", "quick_commands", "privacy", "secrets", "gateway",
-    "platforms", "cron.provider", "agent.disabled_toolsets", "browser", "code_execution", "computer_use", "dashboard",
-    "discord", "matrix", "mattermost", "mcp", "network", "slack", "telegram", "whatsapp", "skills.external_dirs",
-)  # fmt: skip
-"""What decides who may do what, or runs code. Looser cannot be told from tighter, so a change counts as looser."""
-
 _SEGMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
 _ADDRESSES = ("url", "endpoint", "host", "proxy")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -86,10 +78,27 @@ def leaves(raw: Mapping[str, Any], above: Path = ()) -> Iterator[Path]:
             yield path
 
 
-def owned(path: Sequence[str]) -> str:
-    """Why a path is no plain setting, "" if it is one."""
+OWNED: Mapping[Path, str] = {
+    ("mcp_servers",): "mcp_servers",
+    ("platform_toolsets",): "toolsets",
+    ("toolsets",): "toolsets",
+    ("skills", "disabled"): "skills",
+    ("plugins", "enabled"): "plugins",
+    ("plugins", "disabled"): "plugins",
+    ("plugins", "entries"): "plugins",
+}
+"""Paths that a kind of its own stands for, by the kind's word."""
+
+
+def owned(path: Sequence[str], value: Any = None) -> str:
+    """Why a path (with that value, if it is a mapping) is no plain setting, "" if it is one."""
     if path[0] in INFERENCE:
         return f"{path[0]} belongs to inference: declare it there"
+    inner = [(*path, *leaf) for leaf in leaves(value)] if isinstance(value, dict) else []
+    for each in (tuple(path), *inner):
+        for mine, word in OWNED.items():
+            if each[: len(mine)] == mine:
+                return f"{join(mine)} belongs to {word}: declare it there"
     if path[0] == "_config_version":
         return "_config_version is Hermes's own mark; it is set when a home is made, and by Hermes's updates"
     return ""
@@ -132,17 +141,6 @@ def through_a_value(path: Sequence[str], raw: Mapping[str, Any]) -> str:
             kind = "list" if isinstance(here, list) else "single value"
             return f"{join(path[: at + 1])} is a {kind} in config.yaml: declare it as a whole"
     return ""
-
-
-def loosens(key: str, more: Sequence[str] = ()) -> bool:
-    """Whether the setting is of the security class; `more` are the provider's own ones."""
-    try:
-        dotted = ".".join(split(key))
-    except BadKey:
-        return True  # it is refused anyway
-    if dotted.isupper():
-        return True  # the gateway takes such a key for an environment variable (`TELEGRAM_ALLOW_ALL_USERS`)
-    return any(dotted == part or dotted.startswith(f"{part}.") for part in (*SECURITY, *more))
 
 
 def is_address(key: str) -> bool:

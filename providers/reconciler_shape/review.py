@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, Hold, Row
-from reconciler.observe import Observation, Observed, Unknown
+from reconciler.action import CLEAR, WRITING_FIELDS, Action, Fact, FieldRow, Hold, Row
+from reconciler.observe import ABSENT, Observation, Observed, Unknown
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import dotted, models, paths, reachreview
+from . import dotted, models, paths, reachreview, security, toolfacts
 
 _DEFAULT = ("", "default")
+_WHOLE = frozenset({Kind.FILE, Kind.SKILL})
 _QUIET = frozenset({"name", "paused", "metadata", "id", "follows"})
 
 
@@ -26,11 +27,16 @@ class Rules:
     security: tuple[str, ...] = ()
 
 
+def noted(action: Action, observation: Observation, more: tuple[str, ...] = ()) -> Action:
+    """A row with all that a Hermes-shaped home has to say of it; `more` are its own settings of the security class."""
+    return alarmed(kept(tools(seen(action, observation))), more)
+
+
 def kept(action: Action) -> Action:
     """The deletion of a file that somebody edited since we wrote it is held: a whole file has no marks that would tell
     their lines from ours. (A block never gets here: it is taken out of its file, and the rest stays.)"""
     # The engine's rows note on a delete what was changed since, and nothing else.
-    if action.row is not Row.DELETE or action.address.kind is not Kind.FILE or action.hold or not action.notes:
+    if action.row is not Row.DELETE or action.address.kind not in _WHOLE or action.hold or not action.notes:
         return action
     hold = Hold(
         "edited since we wrote it, and a deletion would take the edits with it", f"reconciler release {action.address}"
@@ -50,6 +56,39 @@ def seen(action: Action, observation: Observation) -> Action:
         return action
     why = unknown[0].reason
     return Action(Row.BLOCKED, action.address, action.id, reason=why, hold=Hold(why))
+
+
+def tools(action: Action) -> Action:
+    """A skill's folder goes only with a skill that we made; a found one is let go of, and its switch stays as it is.
+    What was brought from a source stays when the source leaves the setup. A first toolset ends the defaults."""
+    if action.address.kind is Kind.TOOLSET and action.row is Row.CREATE:
+        return replace(action, notes=(*action.notes, "exactly these are on from then; the harness's defaults are not"))
+    if action.address.kind is not Kind.SKILL:
+        return action
+    if action.row is Row.DELETE and action.origin != "created" and not action.hold:
+        return Action(Row.FORGET, action.address, action.id, reason="left the setup; a skill that was found stays")
+    changes = tuple(
+        replace(c, row=FieldRow.RELEASE, write=None) if c.field == "content" and c.row is FieldRow.UNSET else c
+        for c in action.changes
+    )
+    return replace(action, changes=changes) if changes != action.changes else action
+
+
+def alarmed(action: Action, more: tuple[str, ...] = ()) -> Action:
+    """Drift on what decides who may do what says so, and which way it went where that can be told."""
+    kind, key = action.address.kind, action.address.key
+    moved = [c for c in action.changes if c.row in (FieldRow.DRIFT, FieldRow.CONFLICT)]
+    if not moved or not (kind in toolfacts.SECURITY or (kind is Kind.SETTING and security.is_security(key, more))):
+        return action
+    way = "the home has changed what decides who may do what"
+    if kind is Kind.SETTING:
+        was = [ABSENT if c.base is None or c.base.observed == {"$absent": True} else c.base.observed for c in moved]
+        seen = [ABSENT if c.observed is ABSENT or isinstance(c.observed, Unknown) else c.observed for c in moved]
+        if any(security.loosens(key, old, new, more) for old, new in zip(was, seen, strict=True)):
+            way = "the home's value may be looser"
+        else:
+            way = "the home's value is stricter"
+    return replace(action, notes=(*action.notes, f"security: {way}"))
 
 
 def facts(action: Action, desired: Mapping[str, Json], observation: Observation, rules: Rules) -> frozenset[Fact]:
@@ -73,13 +112,17 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation,
         case Kind.INFERENCE:
             return frozenset(_inference(changed, desired, observed))
         case Kind.SETTING if changed:
-            return frozenset(_setting(address.key, desired.get("value"), rules))
+            return frozenset(_setting(action, desired.get("value"), rules))
         case Kind.CHANNEL | Kind.ROUTE | Kind.WEBHOOK:
             return frozenset(reachreview.facts(action, desired, observed, changed))
         case Kind.FILE if changed:
             mode = str(desired.get("mode") or observed.get("mode") or "")
             runs = paths.executable(mode) or address.key.split("/")[0] in rules.code
             return frozenset({Fact.RUNS_CODE} if runs else ())
+        case Kind.MCP_SERVER | Kind.TOOLSET | Kind.PLUGIN | Kind.SKILL if changed:
+            in_clear = any(_in_clear(desired.get(name), name, rules) for name in changed)
+            found = toolfacts.facts(action, {**observed, **desired})
+            return frozenset(found | ({Fact.SECRET_IN_CLEAR} if in_clear else set()))
     return frozenset()
 
 
@@ -105,8 +148,11 @@ def _inference(changed: set[str], desired: Mapping[str, Json], observed: Mapping
     return found | ({Fact.NEW_CREDENTIAL} if keys - known_keys else set())
 
 
-def _setting(key: str, value: Json, rules: Rules) -> set[Fact]:
-    found = {Fact.LOOSENS_SECURITY} if dotted.loosens(key, rules.security) else set()
+def _setting(action: Action, value: Json, rules: Rules) -> set[Fact]:
+    key = action.address.key
+    sides = [(c.observed, c.write) for c in action.changes if action.row is not Row.UPDATE or c.writes]
+    loosens = any(security.loosens(key, old, new, rules.security) for old, new in sides or [(ABSENT, value)])
+    found = {Fact.LOOSENS_SECURITY} if loosens else set()
     if _in_clear(value, dotted.last(key), rules):
         found.add(Fact.SECRET_IN_CLEAR)
     if dotted.is_address(key):

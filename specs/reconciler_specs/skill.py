@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Any
 
 from .address import Kind
 from .document import shown
+from .folder import digest
 from .reading import FLAG, TEXT, Field, Fields, Reasons
 from .shape import SCALAR
 from .sources import Unusable
@@ -30,14 +30,6 @@ FIELDS: Fields = {
     "source": Field("A folder beside the setup, with its SKILL.md.", TEXT, field=False, check=_source),
     "content": Field("A digest of the folder's files; made from `source`.", TEXT, SCALAR),
 }
-
-
-def digest(files: dict[str, str]) -> str:
-    """What a skill's folder holds, as one short text: file by file, path and content."""
-    whole = hashlib.sha256()
-    for path in sorted(files):
-        whole.update(f"{path}\0{len(files[path].encode())}\0{files[path]}".encode())
-    return whole.hexdigest()[:24]
 
 
 def _finish(declared: Declared, around: Around, reasons: Reasons) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ def _fake(lab: Lab, tmp_path: Path, body: str) -> HomeRef:
     script.write_text(f"#!{sys.executable}\n{body}")
     script.chmod(0o755)
     return HomeRef("main", "hermes", lab.place, str(lab.root), {**lab.ref.options, "python": str(script)})
+
+
+def test_the_program_fits_into_a_pipe() -> None:
+    assert len(zlib.compress(doors.sources())) < 48 << 10
 
 
 @pytest.mark.parametrize(

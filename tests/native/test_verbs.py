@@ -27,7 +27,8 @@ MORE = (
     "channels.unset", "inference.set", "webhooks.set", "webhooks.delete", "routes.set", "routes.put",
     "routes.delete", "access.allow", "access.revoke",
     "access.admin_add", "access.admin_remove", "settings.set", "settings.unset", "files.set", "files.delete",
-    "kits.apply", "kits.list", "kits.remove", "secrets.set", "secrets.unset",
+    "kits.apply", "kits.list", "kits.remove", "secrets.set", "secrets.unset", "mcp_servers.set", "mcp_servers.delete",
+    "toolsets.set", "toolsets.delete", "plugins.set", "plugins.delete", "skills.set", "skills.delete",
 )  # fmt: skip
 TOKEN = "sk-" + "0123456789abcdef" * 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import stat
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reconciler_shape import yamledit
+from reconciler_shape import parts, yamledit
 from reconciler_shape.plain import digest, to_json
 
 _TRIES = 3
@@ -45,11 +46,13 @@ def _attempt(path: Path, ops: list[Raw], key: bytes, paths: Paths, seen: Seen) -
             results.append(_result(op, "stale", "the value in config.yaml has changed since it was looked at"))
             continue
         try:
-            text = yamledit.edit(text, *paths(raw, op))
-        except yamledit.CannotEdit as error:
+            new = yamledit.edit(text, *paths(raw, op))
+        except (yamledit.CannotEdit, parts.NoList) as error:
             results.append(_result(op, "refused", f"config.yaml: {error}"))
-        else:
-            results.append(_result(op, "ok", ""))
+            continue
+        issues = _issues(to_json(yamledit.load(new) or {}), op)
+        text = text if issues else new
+        results.append(_result(op, "refused" if issues else "ok", issues))
     after = text.encode("utf-8")
     if after != (before or b"") or (before is None and any(r["code"] == "ok" for r in results)):
         if (path.read_bytes() if path.exists() else None) != before:
@@ -61,6 +64,15 @@ def _attempt(path: Path, ops: list[Raw], key: bytes, paths: Paths, seen: Seen) -
         if path.read_bytes() != after:
             return None
     return results
+
+
+def _issues(raw: Raw, op: Raw) -> str:
+    """What Hermes itself says against an MCP server, in its words: it would refuse to start it. 0.16 has no such
+    check."""
+    if "server" not in op or importlib.util.find_spec("hermes_cli.mcp_security") is None:
+        return ""
+    check = importlib.import_module("hermes_cli.mcp_security").validate_mcp_server_entry
+    return "; ".join(check(op["server"], parts.at(raw, ["mcp_servers", op["server"]])))
 
 
 def unfit(data: bytes | None, path: Path) -> str:
@@ -77,11 +89,14 @@ def unfit(data: bytes | None, path: Path) -> str:
 
 
 def _paths(raw: Raw, op: Raw) -> tuple[list[Any], list[Any]]:
-    return _whole(raw, op["set"]), op["unset"]
+    members = parts.with_members(raw, op.get("add", ()), op.get("remove", ()))
+    return _whole(raw, op["set"]) + members, op["unset"]
 
 
 def _seen(raw: dict[str, Any], op: dict[str, Any], key: bytes) -> str:
     """The fingerprint of what the operation stands for, made as the plan's side makes it."""
+    if "parts" in op:
+        return parts.fingerprint(raw, op["parts"], key)
     if op.get("keys"):
         return digest({name: raw[name] for name in op["keys"] if name in raw}, key)
     here: Any = raw

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import shutil
 import stat
-import time
 from pathlib import Path
 from typing import Any
 
+from reconciler_shape import trash
+
 from . import config as configs
 
-TRASH = ".reconciler-trash"
-_STAMP = "%Y%m%dT%H%M%SZ"
-_KEPT = 14 * 86400  # seconds
 _CACHES = frozenset({"audio_cache", "image_cache"})
 _COPIED = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)  # a socket or a pipe cannot be copied
 
@@ -68,25 +65,15 @@ def _delete(op: dict[str, Any], root: Path) -> None:
     hermes, folder = _hermes(), _folder(root, op["name"])
     if op["name"] == "default":
         raise RuntimeError("the default profile is the home itself")
-    _prune(root / TRASH)
-    _copy(folder, root / TRASH / f"{time.strftime(_STAMP, time.gmtime())}-{op['name']}")
+    trash.prune(root / trash.NAME)
+    _copy(folder, trash.place_for(root / trash.NAME, op["name"]))
     hermes.delete_profile(op["name"], yes=True)
     if folder.exists():
-        raise RuntimeError(f"Hermes could not remove {folder}; the copy in {TRASH} is complete")
-
-
-def _prune(trash: Path) -> None:
-    """Copies are kept for 14 days; their names begin with the time."""
-    oldest = time.strftime(_STAMP, time.gmtime(time.time() - _KEPT))
-    for path in trash.iterdir() if trash.is_dir() else ():
-        if re.match(r"\d{8}T\d{6}Z-", path.name) and path.name < oldest:
-            shutil.rmtree(path, ignore_errors=True)
+        raise RuntimeError(f"Hermes could not remove {folder}; the copy in {trash.NAME} is complete")
 
 
 def _copy(source: Path, target: Path) -> None:
     """Everything that cannot be made again, readable by the owner only; links stay links."""
-    target.parent.mkdir(mode=0o700, exist_ok=True)
-    target.parent.chmod(0o700)
 
     def skip(folder: str, names: list[str]) -> list[str]:
         here = Path(folder)
@@ -94,10 +81,7 @@ def _copy(source: Path, target: Path) -> None:
         return odd + [n for n in names if n in _CACHES and here == source]
 
     shutil.copytree(source, target, symlinks=True, ignore=skip)
-    target.chmod(0o700)
-    for path in target.rglob("*"):
-        if not path.is_symlink():
-            path.chmod(0o700 if path.is_dir() else 0o600)
+    trash.close(target)
 
 
 def _stamp(folder: Path) -> None:

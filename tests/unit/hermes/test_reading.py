@@ -215,15 +215,12 @@ def test_settings_by_path(site: Any) -> None:
 def test_everything_for_adopt(site: Any) -> None:
     observation = site.observe(everything=True)
     things = observation.things["default", Kind.SETTING]
-    assert set(things) == {
-        "timezone",
-        "agent.max_turns",
-        "mcp_servers.fs.command",
-        "mcp_servers.fs.headers.Authorization",
-    }
+    assert set(things) == {"timezone", "agent.max_turns"}
     expressed = {key: site.provider.express(thing, observation) for key, thing in things.items()}
     assert expressed["agent.max_turns"] == {"value": 90}
-    assert expressed["mcp_servers.fs.headers.Authorization"] == {}
+    (server,) = observation.things["default", Kind.MCP_SERVER].values()
+    assert "plain-value" not in repr(server)
+    assert site.provider.express(server, observation) == {"command": "npx"}
     assert set(observation.things["default", Kind.FILE]) == {"scripts/disk.sh"}
 
 

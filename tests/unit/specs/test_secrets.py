@@ -141,3 +141,29 @@ def test_a_parse_error_shows_no_line() -> None:
     with pytest.raises(SpecError) as caught:
         load_text(f"a: [{token}\nb: @{token}: *x")
     assert token not in str(caught.value)
+
+
+_FREE = (
+    "mcp_servers: {a: {command: x, extra: {%s: %s}}}",
+    "mcp_servers: {a: {command: x, env: {%s: %s}}}",
+    "mcp_servers: {a: {url: x, headers: {%s: %s}}}",
+    "plugins: {a: {enabled: true, config: {deep: {%s: %s}}}}",
+    "settings: {a.%s: %s}",
+)
+
+
+@pytest.mark.parametrize("form", _FREE)
+@pytest.mark.parametrize(
+    ("key", "refused"),
+    [("api_key", True), ("client_secret", True), ("A_TOKEN", True), ("sessionKey", False), ("store_key", False)],
+)
+def test_no_secret_stands_in_what_is_free(form: str, key: str, refused: bool) -> None:
+    """S0-24: the rule for keys, and its exceptions, in every place where an author may write any key."""
+    head = "version: 1\nname: s\nhomes:\n  main:\n    harness: native\n    path: /x\n    profiles: {default: {%s}}\n"
+    load_text(head % (form % (key, "{secret: NAME}")))
+    if not refused:
+        load_text(head % (form % (key, "plain")))
+        return
+    with pytest.raises(SpecError) as caught:
+        load_text(head % (form % (key, "plain")))
+    assert "only named here" in str(caught.value) and "plain" not in str(caught.value)
