@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler_specs.address import Address, selects, split_field
+from reconciler_specs.address import Address, Kind, selects, split_field
 from reconciler_specs.edit import SetupEditor
+from reconciler_specs.shape import Json
 from reconciler_specs.tables import TABLES
 
 from . import contact as contacts
 from .action import Action, FieldChange, FieldRow, Row
 from .contact import Contact
 from .errors import ProviderError, UsageError
-from .observe import ABSENT, Unknown
+from .observe import ABSENT, Observed, Unknown
 from .plan import HomePlan, Options
 from .redact import is_hidden
 from .run import HomeRun
@@ -65,6 +66,7 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
     table = TABLES.get(action.address.kind)
     if table is not None and change.field not in table.written:
         raise UsageError(f"{name}: it is made from a source; copy the home's files there instead")
+    value = _said(space, home, action, change)
     if _unsayable(value):
         raise UsageError(f"{name}: the home's value cannot stand in a setup", hint=f"reconciler show {action.address}")
     ids = {thing.id: path for path, thing in home.state.owned(home.owner).items()}
@@ -73,6 +75,16 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
     spot = editor.capture(space.setup, action.address, change.field, value)
     where = ".".join(spot.path) if spot.path else spot.note
     return Captured(str(action.address), change.field, f"{spot.file.name}: {where}" if spot.path else where)
+
+
+def _said(space: Workspace, home: HomePlan, action: Action, change: FieldChange) -> Json:
+    """The home's value in the setup's words: what the harness keeps as `${NAME}` is `{secret: NAME}` there."""
+    address = action.address
+    thing = home.observation.at(address.profile, address.kind, action.id or address.key)
+    if isinstance(thing, Observed) and (address.kind in TABLES or address.kind is Kind.SETTING):
+        said = space.provider(home.ref.harness).express(thing, home.observation)
+        return said.get(change.field, change.observed)
+    return change.observed
 
 
 def _unsayable(value: object) -> bool:

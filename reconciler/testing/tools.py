@@ -273,6 +273,27 @@ def a_security_setting_needs_consent_where_it_is_loosened(world: World) -> None:
     assert "security: the home's value may be looser" in row.notes and not row.writes
 
 
+def what_is_captured_is_said_in_the_setups_words(world: World) -> None:
+    _source(world)
+    text = world.text(rest=ALL)
+    world.converge(text)
+    _config(world, "LEVEL: info", "LEVEL: debug")
+    _config(world, "- file", "- more")
+    _config(world, "cron:\n  - web", "cron:\n  - find")
+    setup = world.root / "setup.yaml"
+    setup.write_text(text)
+
+    def space() -> Workspace:
+        return Workspace(load(setup), world.space(text).store, {world.kit.provider.harness: world.provider})
+
+    for target in ("mcp_servers/docs.v2", "toolsets/telegram", "toolsets/cron"):
+        assert len(capture(space(), [f"main/default/{target}"], space)) == 1
+    said = setup.read_text()
+    assert "env: {DOCS_TOKEN: {secret: OPENROUTER_API_KEY}, LEVEL: debug}" in said
+    assert "telegram: [web, more]" in said and "cron: {only: [find]}" in said
+    assert not world.rows(said)
+
+
 TOOL_CHECKS: dict[str, Callable[[World], None]] = {
     check.__name__: check
     for check in (
@@ -280,6 +301,7 @@ TOOL_CHECKS: dict[str, Callable[[World], None]] = {
         changes_reach_the_home,
         what_somebody_else_has_stays,
         drift_is_held_restored_and_captured,
+        what_is_captured_is_said_in_the_setups_words,
         a_delete_needs_review_and_keeps_what_was_edited,
         a_found_skill_is_let_go_and_never_deleted,
         a_source_that_leaves_takes_no_folder_away,

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from .resource import Origin
 from .setting import split_setting
 from .setup import Setup
 from .shape import Json
+from .tables import TABLES
 from .values import Refusal
 
 KeyPath = tuple[str, ...]
@@ -172,6 +173,7 @@ class SetupEditor:
                 raise EditRefused(f"{address}#{field}: a file's text is expected")
             self._sources[spot.file] = value
             return spot
+        spot, value = self._shortened(spot, address, field, value)
         said = self._in_words(setup, spot, address, field, value)
         self._file(spot.file).set(spot.path, literal(said))
         return spot
@@ -221,6 +223,18 @@ class SetupEditor:
         """(key, text) of the scalar at an origin."""
         tree = self._file(Path(origin.where.file)).tree()
         return _find(tree, origin.where.line, origin.where.column)
+
+    def _shortened(self, spot: Spot, address: Address, field: str, value: Json) -> tuple[Spot, Json]:
+        """A thing that the author wrote as its one field (`telegram: [web]`) keeps that form, and a set its `only`."""
+        table = TABLES.get(address.kind)
+        if table is None or table.short != field or spot.path[-1] != field:
+            return spot, value
+        node = self._file(spot.file).tree().descend(spot.path[:-1])
+        if node.kind == "map" and node.value.keys() == {"only"}:
+            return replace(spot, path=spot.path[:-1]), {"only": value}
+        if node.kind == "map" and node.get(field) is not None and node.value[field].kind == "map":
+            return spot, {"only": value}
+        return (replace(spot, path=spot.path[:-1]) if node.kind == "seq" else spot), value
 
     def _in_words(self, setup: Setup, spot: Spot, address: Address, field: str, value: Json) -> Json:
         """An exchanged value as an author says it: models by name, jobs by key."""

@@ -44,6 +44,18 @@ elif what == "description":
     from hermes_cli import profiles
     from pathlib import Path
     found = profiles.read_profile_meta(Path(args["path"])).get("description")
+elif what == "tools":
+    from hermes_cli import plugins
+    from hermes_cli.config import load_config
+    from hermes_cli.tools_config import _get_platform_tools
+    from tools import mcp_tool
+    from tools.skills_tool import _find_all_skills
+    found = {
+        "servers": mcp_tool._load_mcp_config(),
+        "tools": sorted(_get_platform_tools(load_config(), "telegram", include_default_mcp_servers=False)),
+        "plugins": [sorted(plugins._get_enabled_plugins()), sorted(plugins._get_disabled_plugins())],
+        "skills": sorted(skill["name"] for skill in _find_all_skills()),
+    }
 print(json.dumps(found))
 """
 
@@ -55,6 +67,26 @@ def hermes(home: Path, what: str, **args: str) -> object:
     assert done.returncode == 0, done.stderr
     found: object = json.loads(done.stdout.strip().splitlines()[-1])
     return found
+
+
+def test_hermes_sees_our_servers_tools_plugins_and_skills(home: Path) -> None:
+    (home / ".env").write_text("DOCS_TOKEN=not-a-real-key-0123456789\n")
+    env = {"TOKEN": {"secret": "DOCS_TOKEN"}}
+    do(home, "mcp_servers.set", id="docs.v2", fields={"command": "uvx", "args": ["docs"], "env": env})
+    do(home, "toolsets.set", id="telegram", fields={"tools": ["web", "file"]})
+    do(home, "plugins.set", id="disk-cleanup", fields={"enabled": True})
+    do(home, "plugins.set", id="image_gen/openai", fields={"enabled": False})
+    for name in ("brief", "other"):
+        do(home, "skills.set", id=name, files={"SKILL.md": f"---\nname: {name}\ndescription: x\n---\nx\n"})
+    do(home, "skills.set", id="other", enabled=False)
+    seen = hermes(home, "tools")
+    assert isinstance(seen, dict)
+    server = seen["servers"]["docs.v2"]
+    assert (server["command"], server["args"]) == ("uvx", ["docs"])
+    assert server["env"] == {"TOKEN": "not-a-real-key-0123456789"}
+    assert {"web", "file"} <= set(seen["tools"]) and "terminal" not in seen["tools"]
+    assert seen["plugins"] == [["disk-cleanup"], ["image_gen/openai"]]
+    assert "brief" in seen["skills"] and "other" not in seen["skills"]
 
 
 def test_hermes_sees_and_edits_our_jobs(home: Path) -> None:
