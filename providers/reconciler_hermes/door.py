@@ -10,6 +10,7 @@ import posixpath
 import selectors
 import subprocess
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ _PACKAGES = (
     ("reconciler_worker", f"{__package__}.worker", _MODULES),
 )
 _BOOT = """
-import json,os,sys,types
+import json,os,sys,types,zlib
 f=open(0,'rb',buffering=0,closefd=False)
 n=int(f.readline())
 b=b''
@@ -47,7 +48,7 @@ while len(b)<n:
     c=f.read(n-len(b))
     if not c: sys.exit(3)
     b+=c
-for package,name,source in json.loads(b):
+for package,name,source in json.loads(zlib.decompress(b)):
     p=sys.modules.get(package) or types.ModuleType(package); p.__path__=[]; sys.modules[package]=p
     m=types.ModuleType(package+'.'+name); m.__package__=package
     sys.modules[m.__name__]=m; setattr(p,name,m)
@@ -91,7 +92,8 @@ class Worker:
             environment(ref, profile_home),
             () if lock_fd is None or not ref.place.local else (lock_fd,),
         )
-        program = sources()
+        # Packed, so that it fits into a pipe (64 KiB): one that never reads it cannot make us wait.
+        program = zlib.compress(sources())
         lock = lock_fd is None or not ref.place.local
         try:
             self._send(str(len(program)).encode() + b"\n" + program)
