@@ -14,7 +14,6 @@ from reconciler_shape.paths import outside
 from reconciler_shape.shaped import Shaped, gone, lacking
 from reconciler_shape.skills import DISABLED
 from reconciler_specs.address import Kind
-from reconciler_specs.tables import TABLES
 
 from .context import Args, Context, Result, Verb, closed, flag, text, verb
 from .errors import Refused
@@ -24,6 +23,8 @@ from .tools import SHAPED, SKILLS
 
 def _set(shaped: Shaped, ctx: Context, args: Args) -> Result:
     """`fields`: field → value as the setup says it, null for none. A hidden value stands for what is there."""
+    from reconciler_specs.tables import TABLES  # with it comes the whole language, which few verbs need
+
     op = f"{shaped.kind}.set"
     key, given = text(args, "id", op), closed(args.get("fields"), sorted(TABLES[shaped.kind].fields), f"{op}: fields")
     if not given:
