@@ -212,8 +212,9 @@ def _not_ours(profile: Address, observed: Observed, rules: Rules) -> list[str]:
     for owner, things in rules.others.items():
         inside = (Address.parse(f"-/{path}") for path in things)
         found += [f"{a.path} of setup {owner}" for a in inside if a.profile == profile.profile]
-    files = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.FILE}
-    found += [str(name) for name in observed.about.get("holds", ()) if name not in files]
+    # A file by its path, another kind by its word and its id.
+    mine = {i if k is Kind.FILE else f"{k}/{i}" for p, k, i in rules.mine if p == profile.profile}
+    found += [str(name) for name in observed.about.get("holds", ()) if name not in mine]
     return found[:8] + ([f"{len(found) - 8} more"] if len(found) > 8 else [])
 
 

@@ -18,6 +18,7 @@ from reconciler.provider import Provider
 from reconciler_specs import inference, load, reading
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.home import BY_KIND
+from reconciler_specs.kit import ready_kit
 from reconciler_specs.reading import Fields
 from reconciler_specs.resource import Mode, Resource
 from reconciler_specs.shape import Json, shape_of
@@ -51,8 +52,16 @@ FIELDS: Mapping[Kind, Mapping[str, Json]] = {
     Kind.INFERENCE: {"default": MODEL, "fallbacks": [MODEL], "auxiliary": {"vision": MODEL}, "unattended": MODEL},
     Kind.SETTING: {"value": 1},
     Kind.FILE: {"text": "x", "block": "x", "mode": "0644"},
+    Kind.KIT: {
+        "source": "viable:project", "kit": ready_kit("kanban"), "types": ["task"], "board": {"slug": "house"},
+    },
 }  # fmt: skip
-KEYS: Mapping[Kind, str] = {Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md"}
+KEYS: Mapping[Kind, str] = {
+    Kind.JOB: "brief",
+    Kind.SETTING: "agent.max_turns",
+    Kind.FILE: "SOUL.md",
+    Kind.KIT: "delivery",
+}
 
 
 def pages() -> dict[str, str]:
@@ -233,7 +242,7 @@ def providers_page() -> str:
         for pair in VERSIONS.get(name, {"": None}).items()
     ]
     rows = []
-    for kind in (Kind.PROFILE, Kind.JOB, Kind.INFERENCE, Kind.SETTING, Kind.FILE):
+    for kind in FIELDS:
         for field, sample in FIELDS[kind].items():
             how = {"place" if p.traits[kind].by_place else "harness id" for p in providers.values() if kind in p.traits}
             stored = [_stores(provider, kind, field, sample, version) for _, provider, _, version in columns]

@@ -15,7 +15,7 @@ from reconciler.provider import Answer, Code, HomeRef, Step
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, jobwords, lease, reading, wire
+from . import home, jobwords, kits, lease, reading, wire
 from .errors import NativeError, Refused
 from .folder import DEFAULT
 from .operator import BATCH, Line, apply_lines
@@ -165,6 +165,11 @@ class NativeDoor:
             return "files.delete", {**args, "what": "block"}
         return "files.set", args | {k: v for k, v in values.items() if v is not CLEAR}
 
+    def _kit(self, action: Action, _step: Step) -> tuple[str, Raw]:
+        if action.row is Row.DELETE:
+            return "kits.remove", {"name": action.address.key}
+        return "kits.apply", {"name": action.address.key, **kits.arguments(_written(action))}
+
     def _profile(self, action: Action, _step: Step) -> tuple[str, Raw]:
         name = action.address.profile
         if action.row is Row.DELETE:
@@ -180,6 +185,7 @@ _BY_KIND = {
     Kind.INFERENCE: NativeDoor._inference,
     Kind.FILE: NativeDoor._file,
     Kind.PROFILE: NativeDoor._profile,
+    Kind.KIT: NativeDoor._kit,
 }
 
 

@@ -36,6 +36,7 @@ class NativeProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        Kind.KIT: KindTraits(by_place=True),
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -19,10 +19,10 @@ from reconciler_shape.places import ended, folders, lstat, names, tree, visible
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import lease, observed, ops_profiles
+from . import kits, lease, observed, ops_profiles
 from .disk import LIMIT
 from .errors import LoadFailed
-from .folder import DEFAULT, MARK, PROFILE, Folder, Profile
+from .folder import DEFAULT, KITS, MARK, PROFILE, Folder, Profile
 from .jobsfile import JobsFile
 from .ops_files import LIMIT as FILE_LIMIT
 from .ops_files import refusal as file_refusal
@@ -151,6 +151,8 @@ class _Reading:
                 self.things[name, kind] = Unknown(str(error))
                 self.stores[name, kind] = Store.IMPROPER
         self.things[name, Kind.FILE] = self._files(profile, hidden, wanted.keys(name, Kind.FILE))
+        keys = wanted.keys(name, Kind.KIT)
+        self.things[name, Kind.KIT] = kits.observed(profile, self.place, keys, wanted.everything, hidden)
         self.facts["profiles"][name] = self._facts(profile, hidden)
 
     def _config_kinds(self, profile: Profile, hidden: Hider) -> Mapping[Kind, Callable[[], Things]]:
@@ -217,7 +219,7 @@ class _Reading:
 
     def _absent(self, name: str, hidden: Hider) -> None:
         """A profile that is only declared: nothing is there."""
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
@@ -232,7 +234,10 @@ class _Reading:
             if name in ("config.yaml", "profile.yaml", "cron", "logs"):
                 continue
             stat = lstat(self.place, str(profile.folder / name))
-            if isinstance(stat, Stat) and stat.kind == "dir":
+            if name == KITS and isinstance(stat, Stat) and stat.kind == "dir":
+                inside = tree(self.place, str(profile.folder), name, 50)
+                found += [f"{Kind.KIT}/{path.removeprefix(f'{name}/').removesuffix('.yaml')}" for path in inside]
+            elif isinstance(stat, Stat) and stat.kind == "dir":
                 found += tree(self.place, str(profile.folder), name, 50)
             elif name != ".env" or not isinstance(stat, Stat) or stat.size:
                 found.append(name)
@@ -283,7 +288,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     things: Parts = {("", Kind.PROFILE): {DEFAULT: default}}
     facts = {}
     for name in sorted({DEFAULT, *declared}):
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT)}
         things[name, Kind.INFERENCE] = {"": observed.no_inference(name, hidden)}
         facts[name] = blank_facts(ref.timezone, known=name == DEFAULT)
     return Observation(version=VERSION, things=things, facts={"profiles": facts})

@@ -44,8 +44,8 @@ Fields = Mapping[str, Field]
 LATER: Mapping[str, frozenset[str]] = {
     "setup": frozenset({"secrets", "state", "notify"}),
     "include": frozenset({"secrets"}),
-    "home": frozenset({"url", "secrets", "key", "project", "target", "project_settings", "planning_kits"}),
-    "profile": frozenset({"worker", "planning_kits"}),
+    "home": frozenset({"secrets"}),
+    "profile": frozenset({"worker"}),
 }
 
 
