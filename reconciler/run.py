@@ -18,7 +18,7 @@ from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome
-from .match import place_id
+from .match import place_id, remembered
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
@@ -124,7 +124,9 @@ class HomeRun:
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
             try:
-                order = Step(self._plan.ref, tuple(writing), intents)
+                canons = self._plan.canons
+                wanted = {a.address: canons[a.address].fields for a in writing if a.address in canons}
+                order = Step(self._plan.ref, tuple(writing), intents, wanted)
                 answers = {a.address: a for a in door.perform(order)}
             except DoorLost as error:
                 lost = str(error)
@@ -198,7 +200,8 @@ class HomeRun:
     def _look(self) -> Observation:
         wanted = Wanted(frozenset(a.address for a in self._plan.actions) | frozenset(self._plan.resources))
         try:
-            return self._workspace.observe(self._plan.ref, wanted)
+            seen = self._workspace.observe(self._plan.ref, wanted)
+            return remembered(seen, self._state, self._provider.traits)
         except ProviderError as error:
             unseen = dict.fromkeys(self._plan.observation.things, Unknown(str(error)))
             return Observation(exists=False, things=unseen, blocked=str(error))
@@ -209,6 +212,9 @@ class HomeRun:
         address = action.address
         store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
         traits = traits_of(self._provider.traits, address.kind)
+        if traits.write_only and answer is not None and answer.shown is not None:
+            shown = answer.shown
+            return Observed(address.kind, address.profile, place_id(address), shown) if shown else ABSENT
         if traits.by_place:
             return observation.at(*store, place_id(address))
         if action.id and action.row is not Row.MISSING:
@@ -291,7 +297,8 @@ class HomeRun:
             verdict = missed(answer, lost, owned, tuple(wrong))
             return replace(verdict, owned=owned)
         inert = answer.inert if answer is not None else ""
-        return Verdict(Outcome.INERT if inert else Outcome.APPLIED, inert, owned=owned)
+        said = answer.said if answer is not None else ""
+        return Verdict(Outcome.INERT if inert else Outcome.APPLIED, inert or said, owned=owned)
 
     def _own(
         self,
