@@ -91,7 +91,13 @@ class Api:
         # Neither a proxy nor a netrc of the environment: the credential goes to the one origin that the setup names.
         async with (
             asyncio.timeout(self._seconds),
-            httpx.AsyncClient(base_url=self._origin, trust_env=False, follow_redirects=False, timeout=None) as client,
+            httpx.AsyncClient(
+                base_url=self._origin,
+                trust_env=False,
+                follow_redirects=False,
+                timeout=None,
+                verify=self._origin.startswith("https:"),  # plain http is loopback, and needs no certificates loaded
+            ) as client,
             # A POST with nothing to say sends {} all the same: without a body it is answered 415.
             client.stream(method, path, headers=headers, json=body if method == "POST" else None) as response,
         ):

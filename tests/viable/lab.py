@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
-import subprocess
-import sys
-from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler.action import Action
 from reconciler.apply import apply
+from reconciler.cli.app import run
 from reconciler.consent import Consent
 from reconciler.plan import Options
 from reconciler.testing.kit import outcomes
@@ -71,22 +72,20 @@ class Shop:
         return [(path, body) for method, path, body in self.app.seen if method == "POST"]
 
     def run(self, *words: str, token: str = TOKEN, code: int | None = None) -> str:
-        """The command line's whole output; its setup is `setup.yaml` in `root`."""
-        env = {"HOME": str(self.root), "PATH": os.environ["PATH"], "XDG_STATE_HOME": str(self.root), VARIABLE: token}
-        done = subprocess.run(
-            [sys.executable, "-m", "reconciler", *words],
-            cwd=self.root,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=60,
-            check=False,
-        )
-        said = done.stdout.decode()
-        assert code is None or done.returncode == code, said
-        return said
+        """The command line's whole output, in this process; its setup is `setup.yaml` in `root`."""
+        said = io.StringIO()
+        before = dict(os.environ)
+        os.environ.update({"HOME": str(self.root), "XDG_STATE_HOME": str(self.root / "xdg"), VARIABLE: token})
+        try:
+            with chdir(self.root), redirect_stdout(said), redirect_stderr(said):
+                ended = run(list(words))
+        finally:
+            gc.enable()
+            os.environ.clear()
+            os.environ.update(before)
+        assert code is None or ended == code, f"{words}: {ended}\n{said.getvalue()}"
+        return said.getvalue()
 
-    def kept(self, names: Sequence[str] = ()) -> str:
+    def kept(self) -> str:
         """Everything that lies below the folder, as one text."""
         return "".join(p.read_bytes().decode("utf-8", "replace") for p in self.root.rglob("*") if p.is_file())
