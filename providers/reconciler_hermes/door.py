@@ -31,7 +31,7 @@ _LONGEST = 16 << 20  # bytes of one answer; 200 refusals are some 100 KB
 
 # Order matters: each may import those before it.
 _SHARED = ("plain", "record", "block", "yamledit")
-_MODULES = ("config", "files", "jobs", "profiles", "boot")
+_MODULES = ("config", "files", "jobs", "profiles", "boards", "boot")
 _PACKAGES = (
     ("reconciler_shape", "reconciler_shape", _SHARED),
     ("reconciler_worker", f"{__package__}.worker", _MODULES),

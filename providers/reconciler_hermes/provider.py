@@ -19,7 +19,20 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
-from . import files, home, inference, insiders, interpreter, jobcanon, jobs, profiles, reading, settings, versions
+from . import (
+    boards,
+    files,
+    home,
+    inference,
+    insiders,
+    interpreter,
+    jobcanon,
+    jobs,
+    profiles,
+    reading,
+    settings,
+    versions,
+)
 from . import review as reviews
 from .models import usual_key
 
@@ -35,6 +48,7 @@ class HermesProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        Kind.KIT: KindTraits(by_place=True),
     }
 
     def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
@@ -97,6 +111,8 @@ class HermesProvider:
                 fields, refused = file_words.canon(resource.fields)
                 why = files.refusal(address.key)
                 return Canon(fields, refused={**refused, **(dict.fromkeys(fields, why) if why else {})})
+            case Kind.KIT:
+                return boards.canon(resource)
             case Kind.PROFILE:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
@@ -134,6 +150,8 @@ class HermesProvider:
                 return {} if value is None else {"value": value}
             case Kind.FILE:
                 return file_words.express(thing, ("0644", "0600"))
+        if thing.kind is Kind.KIT:
+            return boards.express(thing)
         text = thing.get("description")
         return {"description": text} if isinstance(text, str) else {}
 

@@ -16,7 +16,7 @@ from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import dotenv, files, home, inference, interpreter, jobs, profiles, settings
+from . import boards, dotenv, files, home, inference, interpreter, jobs, profiles, settings
 
 _PROCESS_KEY = secrets.token_bytes(32)
 _MANAGED = "/etc/hermes/config.yaml"
@@ -112,6 +112,8 @@ class _Reading:
             self._profile(self._read_profile(name, envs[name], hidden))
         for name in sorted({a.profile for a in self.wanted.addresses if a.profile} - set(names)):
             self._absent(name, hidden)
+        kits = self.wanted.keys(home.DEFAULT, Kind.KIT)
+        self.things[home.DEFAULT, Kind.KIT] = boards.read(self.place, self.root, kits, self.wanted.everything, hidden)
         self._sticky(names)
 
     def _env(self, name: str) -> dotenv.DotEnv:
@@ -170,7 +172,7 @@ class _Reading:
         """A profile that is only declared: nothing is there, and inference will be as Hermes makes it."""
         folder = home.profile_dir(self.root, name)
         blank = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), self.ref.timezone, hidden)
-        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE):
+        for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT):
             self.things[name, kind] = {}
             self.stores[name, kind] = Store.MISSING
         self.things[name, Kind.INFERENCE] = {"": inference.observed(blank)}
@@ -244,7 +246,7 @@ def blank(ref: HomeRef, declared: Collection[str] = ()) -> Observation:
     for name in sorted({home.DEFAULT, *declared}):
         folder = home.profile_dir(ref.path, name)
         profile = home.Profile(name, folder, home.Config(folder), dotenv.DotEnv(), ref.timezone, hidden)
-        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE)}
+        things |= {(name, kind): {} for kind in (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT)}
         things[name, Kind.INFERENCE] = {"": inference.observed(profile)}
         facts["profiles"][name] = {
             "zone": ref.timezone,

@@ -16,7 +16,7 @@ from reconciler_shape.plain import NATIVE
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, schedule
+from . import boards, home, schedule
 
 Op = dict[str, Any]
 
@@ -224,12 +224,24 @@ def _profile(action: Action, _step: Step) -> Op:
     return {**op, "op": "describe" if action.row is Row.UPDATE else "create"}
 
 
+def _board(action: Action, _step: Step) -> Op:
+    op: Op = {"ref": action.address.path, "slug": action.address.key, "fingerprint": action.fingerprint}
+    if action.row is Row.DELETE:
+        return {**op, "op": "delete"}
+    change = next((c for c in action.changes if c.field == "board" and c.writes), None)
+    value = _written(action).get("board", CLEAR)
+    update = action.row is Row.UPDATE
+    seen = _seen(change) if change is not None and update else {}
+    return {**op, "op": "update" if update else "create", "args": boards.words({} if value is CLEAR else value, seen)}
+
+
 _BY_KIND = {
     Kind.JOB: _job,
     Kind.SETTING: _setting,
     Kind.INFERENCE: _inference,
     Kind.FILE: _file,
     Kind.PROFILE: _profile,
+    Kind.KIT: _board,
 }
 _MODULES = {
     Kind.JOB: "jobs",
@@ -237,4 +249,5 @@ _MODULES = {
     Kind.INFERENCE: "config",
     Kind.FILE: "files",
     Kind.PROFILE: "profiles",
+    Kind.KIT: "boards",
 }
