@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hermes.lab import Lab, create, delete, resource, tree, update
+from reconciler.action import FieldRow, Row
 from reconciler.observe import ABSENT, Observed, Unknown
+from reconciler.plan import Options
 from reconciler.provider import Code
+from reconciler.testing.kit import Kit, outcomes
+from reconciler.testing.kit import world as make_world
+from reconciler_hermes.provider import HermesProvider
 from reconciler_specs.address import Kind
 from reconciler_specs.kit import ready_kit
 from reconciler_specs.planning_kit import BOARD
@@ -98,3 +104,38 @@ def test_every_field_of_a_board_has_its_word_in_hermes(lab: Lab) -> None:
     code = "import inspect, json; from hermes_cli.kanban_db import create_board as c"
     taken = lab.hermes(f"{code}; print(json.dumps(list(inspect.signature(c).parameters)))")
     assert {WORDS.get(key, key) for key in BOARD} <= set(taken)
+
+
+@pytest.mark.hermes
+def test_boards_through_the_engine(lab: Lab, tmp_path: Path) -> None:
+    """Made, quiet, changed, drifted, restored, held where somebody else made one, and archived with a review."""
+    world = make_world(
+        Kit(HermesProvider(), lambda _path: _At(lab.root), f"{{python: {lab.python}}}"),  # type: ignore[arg-type,return-value]
+        tmp_path,
+    )
+    said = 'planning_kits:\n  house: {source: "kit:kanban", on_unsupported: degrade, board: {slug: house, icon: A}}\n'
+    text = world.text(rest=said)
+    world.converge(text)
+    before = tree(lab.root)
+    assert world.apply(text) == [] and tree(lab.root) == before
+    world.converge(text.replace("icon: A", "icon: B"))
+    assert theirs(lab)["house"]["icon"] == "B" and theirs(lab)["house"]["name"] == "Kanban"
+    text = text.replace("icon: A", "icon: B")
+    lab.hermes("from hermes_cli.kanban_db import write_board_metadata as w; w('house', name='Theirs'); print(0)")
+    row = world.rows(text)["default/planning_kits/house"]
+    assert [(c.field, c.row) for c in row.changes] == [("board", FieldRow.DRIFT)]
+    world.apply(text, Options(restore=("main/default/planning_kits/house",)))
+    assert theirs(lab)["house"]["name"] == "Kanban" and world.rows(text) == {}
+    lab.hermes("from hermes_cli.kanban_db import create_board as c; c('garden'); print(0)")
+    two = text.replace(
+        "planning_kits:\n", 'planning_kits:\n          garden: {source: "kit:kanban", on_unsupported: degrade}\n'
+    )
+    row = world.rows(two)["default/planning_kits/garden"]
+    assert row.row is Row.UNOWNED and row.hold is not None
+    done = outcomes(world.apply(world.text()))
+    assert done == {"default/planning_kits/house": "applied"} and set(theirs(lab)) == {"default", "garden"}
+
+
+class _At:
+    def __init__(self, path: Path) -> None:
+        self.path = path
