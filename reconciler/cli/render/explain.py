@@ -103,6 +103,6 @@ def _harness(topic: str) -> Iterator[str]:
     yield f"{topic}: what its provider can read and write"
     for kind, traits in provider.traits.items():
         how = "by its place" if traits.by_place else "by the harness's id"
-        yield f"  {kind.value:<12} matched {how}"
+        yield f"  {kind.value:<12} matched {how}{'; not shown by the harness' if traits.write_only else ''}"
     for line in provider.limits():
         yield f"  {line}"
