@@ -315,5 +315,5 @@ def behind(ref: HomeRef) -> list[Behind]:
     for name in visible(ref.place, posixpath.join(ref.path, "profiles")):
         if PROFILE.fullmatch(name):
             below[f"profiles/{name}"] = posixpath.join(ref.path, "profiles", name)
-    own = {MARK, lease.GUARD, lease.SOCKET, lease.LOCK, "AGENTS.md"}
+    own = {MARK, lease.GUARD, lease.SOCKET, lease.LOCK, "AGENTS.md", KITS}
     return list(left.behind(ref.place, below, own))

@@ -153,6 +153,7 @@ def test_what_is_adopted_is_the_same_setup_again(world: World) -> None:
     provider = NativeProvider()
     made = draft(survey(str(world.home.path), {"native": provider}), "main", str(world.home.path))
     kits = made.block["profiles"]["default"]["planning_kits"]
+    assert NativeProvider().behind(world.space(world.text()).ref("main")) == []  # a copy takes them along
     assert kits["shop"] == {"source": "viable:project", "types": ["task"]}
     setup = load_text(render_setup("solo", {"main": made.block}), base_dir=world.root)
     want = load_text(world.text(rest=SAID), base_dir=world.root)
