@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 # Makes what others stand on first, where nothing else decides.
-_FIRST = (Kind.HOME, Kind.PROFILE, Kind.SECRET, Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB, Kind.KIT)
+_FIRST = (Kind.HOME, Kind.PROFILE, Kind.SECRET, Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
 _KINDS = {kind: place for place, kind in enumerate(_FIRST)}
 
 Edge = tuple[int, int]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
-from reconciler_state.record import Owned
+from reconciler_state.record import HomeState, Owned
 
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import KindTraits, traits_of
+from .values import from_base
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,24 @@ def match(
 def place_id(address: Address) -> str:
     """The harness id of a thing whose id is its place: a profile's name, else the address key."""
     return address.profile if address.kind is Kind.PROFILE else address.key
+
+
+def remembered(observation: Observation, state: HomeState, traits: Mapping[Kind, KindTraits]) -> Observation:
+    """The observation with what state says of kinds that the harness does not show (`write_only`)."""
+    kinds = {kind for kind, of in traits.items() if of.write_only}
+    things = dict(observation.things)
+    for owner in state.owners.values() if kinds else ():
+        for path, owned in owner.items():
+            address = Address.parse(f"-/{path}")
+            there = things.get(_store(address), {})
+            if address.kind in kinds and not isinstance(there, Unknown):
+                fields = {name: from_base(base.observed) for name, base in owned.fields.items()}
+                key = place_id(address)
+                thing = Observed(
+                    address.kind, address.profile, key, {n: v for n, v in fields.items() if v is not ABSENT}, name=key
+                )
+                things[_store(address)] = {**there, key: thing}
+    return replace(observation, things=things) if kinds else observation
 
 
 def _store(address: Address) -> tuple[str, Kind]:

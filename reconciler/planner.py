@@ -16,7 +16,7 @@ from .contact import Contact
 from .gate import rule
 from .graph import order
 from .guards import Lost, lifted, limit_deletes, lost_stores, restarts
-from .match import Triple, match
+from .match import Triple, match, remembered
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, Provider, traits_of
@@ -64,6 +64,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     rebuilding = provisioning and bool(base.state.owned(inputs.owner))
     contact = _meet(inputs, provider, observation, contact, provisioning)
     state = contact.state
+    observation = remembered(observation, state, provider.traits)
+    base = replace(base, observation=observation)
     canons = _canons(inputs, provider, observation, state)
     lost = [] if provisioning else lost_stores(ref.id, state.owned(inputs.owner), observation, provider.traits)
     # What is made again is made as declared: there is nobody's edit in it to be held for.

@@ -53,7 +53,8 @@ class KindTraits:
     soon as its profile does, so presence is never created or deleted, only its fields are; so does what
     `permanent` names (the default profile). `settling`: fields that the harness rewrites after a write.
     `parts`: fields that are a part of a thing which others may share (a marked block in a file): who declares one
-    owns the part, and not the thing.
+    owns the part, and not the thing. `write_only`: the harness does not show such things: what state says of one counts
+    as what is there, and a write holds by the door's `Answer.shown` (decision 0019).
     """
 
     by_place: bool = False
@@ -61,6 +62,7 @@ class KindTraits:
     permanent: frozenset[str] = frozenset()
     settling: frozenset[str] = frozenset()
     parts: frozenset[str] = frozenset()
+    write_only: bool = False
 
     def stands(self, harness_id: str) -> bool:
         """Whether the thing with this id always exists."""
@@ -107,12 +109,14 @@ def silent(words: str) -> None:
 class Step:
     """Actions of one profile and kind that a door takes as one batch, in order. `intents` maps each action's
     address to the id of its journaled intent: the marker that a create leaves in the record (L11). `secrets` are the
-    values for the actions on secrets, to be written and shown nowhere (L5)."""
+    values for the actions on secrets, to be written and shown nowhere (L5). `wanted` has each declared thing whole, in
+    canonical fields, for a door that takes things whole."""
 
     home: HomeRef
     actions: tuple[Action, ...]
     intents: Mapping[Address, str] = field(default_factory=dict)
     secrets: Mapping[Address, Value] = field(default_factory=dict, repr=False)
+    wanted: Mapping[Address, Mapping[str, Json]] = field(default_factory=dict)
 
 
 class Code(StrEnum):
@@ -132,6 +136,8 @@ class Answer:
     id: str = ""  # the harness id of what was created
     words: str = ""  # verbatim, secrets hidden
     inert: str = ""  # stored, but it can never run: why
+    said: str = ""  # of a write that holds: what a person should hear
+    shown: Mapping[str, Json] | None = None  # `write_only`: what the harness says is there now; {} if nothing is
 
 
 class Door(Protocol):

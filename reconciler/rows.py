@@ -213,10 +213,11 @@ def _not_ours(profile: Address, observed: Observed, rules: Rules) -> list[str]:
     for owner, things in rules.others.items():
         inside = (Address.parse(f"-/{path}") for path in things)
         found += [f"{a.path} of setup {owner}" for a in inside if a.profile == profile.profile]
-    files = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.FILE}
+    # A file by its path, another kind by its word and its id.
+    mine = {i if k is Kind.FILE else f"{k}/{i}" for p, k, i in rules.mine if p == profile.profile}
     skills = {i for p, k, i in rules.mine if p == profile.profile and k is Kind.SKILL}
     holds = [str(name) for name in observed.about.get("holds", ())]
-    found += [name for name in holds if name not in files and not skills & set(name.split("/")[:-1])]
+    found += [name for name in holds if name not in mine and not skills & set(name.split("/")[:-1])]
     return found[:8] + ([f"{len(found) - 8} more"] if len(found) > 8 else [])
 
 

@@ -18,12 +18,12 @@ from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome, Tell, untold
-from .match import place_id
+from .match import place_id, remembered
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan, row_digest
 from .provider import Answer, Code, Door, Step, traits_of
-from .secret import remembered
+from .secret import with_former
 from .steps import steps
 from .values import from_base, members, same
 from .verdict import Verdict, in_the_clear, look_row, missed, waits_for_failed
@@ -118,10 +118,7 @@ class HomeRun:
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
             try:
-                order = Step(
-                    self._plan.ref, tuple(writing), intents, self._workspace.vault.values(self._plan.resources, writing)
-                )
-                answers = {a.address: a for a in door.perform(order)}
+                answers = {a.address: a for a in door.perform(self._order(writing, intents))}
             except DoorLost as error:
                 lost = str(error)
                 self._harmed = "the door was lost"
@@ -147,6 +144,11 @@ class HomeRun:
             yield self._outcome(action, verdict, door)
         if any(a.code is Code.HARMED for a in answers.values()):
             self._harmed = "the write touched a neighbour: this home stops (L16)"
+
+    def _order(self, writing: Sequence[Action], intents: Mapping[Address, str]) -> Step:
+        plan = self._plan
+        wanted = {a.address: plan.canons[a.address].fields for a in writing if a.address in plan.canons}
+        return Step(plan.ref, tuple(writing), intents, self._workspace.vault.values(plan.resources, writing), wanted)
 
     def _outcome(self, action: Action, verdict: Verdict, door: Door | None) -> Event:
         if verdict.outcome in STOPPING:
@@ -197,7 +199,8 @@ class HomeRun:
     def _look(self) -> Observation:
         wanted = Wanted(frozenset(a.address for a in self._plan.actions) | frozenset(self._plan.resources))
         try:
-            return self._workspace.observe(self._plan.ref, wanted)
+            seen = self._workspace.observe(self._plan.ref, wanted)
+            return remembered(seen, self._state, self._provider.traits)
         except ProviderError as error:
             unseen = dict.fromkeys(self._plan.observation.things, Unknown(str(error)))
             return Observation(exists=False, things=unseen, blocked=str(error))
@@ -208,6 +211,9 @@ class HomeRun:
         address = action.address
         store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
         traits = traits_of(self._provider.traits, address.kind)
+        if traits.write_only and answer is not None and answer.shown is not None:
+            shown = answer.shown
+            return Observed(address.kind, address.profile, place_id(address), shown) if shown else ABSENT
         if traits.by_place:
             return observation.at(*store, place_id(address))
         if action.id and action.row is not Row.MISSING:
@@ -290,7 +296,8 @@ class HomeRun:
             verdict = missed(answer, lost, owned, tuple(wrong))
             return replace(verdict, owned=owned)
         inert = answer.inert if answer is not None else ""
-        return Verdict(Outcome.INERT if inert else Outcome.APPLIED, inert, owned=owned)
+        said = answer.said if answer is not None else ""
+        return Verdict(Outcome.INERT if inert else Outcome.APPLIED, inert or said, owned=owned)
 
     def _own(
         self,
@@ -310,7 +317,7 @@ class HomeRun:
                 if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
             }
             owned = Owned(harness_id, action.origin or "adopted", found=found)
-        owned = remembered(rebase(owned, bases, dropped), action)
+        owned = with_former(rebase(owned, bases, dropped), action)
         if resource is None:
             return owned if owned.fields else None
         return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)

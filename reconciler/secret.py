@@ -71,7 +71,7 @@ def standing(action: Action, resource: Resource | None, there: bool) -> str:
 MANY = 20  # former values that are remembered of a secret
 
 
-def remembered(owned: Owned, action: Action) -> Owned:
+def with_former(owned: Owned, action: Action) -> Owned:
     """`owned` with the digest of the value that a secret's row replaces: by it old copies are found (L5). Pure."""
     change = next((c for c in action.changes if c.field == "value" and c.writes), None)
     if not action.source or change is None or not is_hidden(change.observed):

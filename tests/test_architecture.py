@@ -28,12 +28,17 @@ LIBRARIES = {
     "pyjson5": {"providers/reconciler_openclaw/authored.py"},
     "websockets": {"providers/reconciler_openclaw/rpc.py"},
     "packaging": {"reconciler/versions.py"},
-    "typer": {"reconciler/cli/*.py", "providers/reconciler_native/commands.py"},
-    "pydantic": {"specs/reconciler_specs/*.py"},
+    "typer": {
+        "reconciler/cli/*.py",
+        "providers/reconciler_native/commands.py",
+        "providers/reconciler_viable/commands.py",
+    },
+    "pydantic": {"specs/reconciler_specs/*.py", "providers/reconciler_viable/shapes.py"},
     "dotenv": {"reconciler/vault.py"},
     "deepdiff": set(),
     "git": set(),
-    "httpx": set(),
+    "httpx": {"providers/reconciler_viable/wire.py"},
+    "uvicorn": {"providers/reconciler_viable/serving.py"},
     "rich": set(),
 }
 # What runs under the harness's own interpreter has only the standard library and the harness.
@@ -84,7 +89,7 @@ def test_a_library_is_known_to_its_modules_only(library: str) -> None:
 def test_no_other_library_is_imported() -> None:
     ours = {"reconciler", "reconciler_specs", "reconciler_state"}
     ours |= {"reconciler_shape", "reconciler_hermes", "reconciler_native", "reconciler_orchestrator"}
-    ours |= {"reconciler_openclaw"}
+    ours |= {"reconciler_openclaw", "reconciler_viable"}
     for path in SOURCES:
         name = str(path.relative_to(ROOT))
         known = sys.stdlib_module_names | ours | set(LIBRARIES)
@@ -143,7 +148,7 @@ def test_every_module_says_what_it_is() -> None:
             assert ast.get_docstring(ast.parse(path.read_text())), path
 
 
-LAZY = ("networkx", "pyjson5", "deepdiff", "rich", "ruamel", "httpx", "git", "croniter", "packaging")
+LAZY = ("networkx", "pyjson5", "deepdiff", "rich", "ruamel", "httpx", "uvicorn", "git", "croniter", "packaging")
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["plan", "--nosuch"], ["plan"]], ids=" ".join)

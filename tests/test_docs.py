@@ -6,11 +6,13 @@ import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 
 from reconciler_specs.address import Kind
 from reconciler_specs.home import BY_KIND
@@ -104,9 +106,17 @@ def commands_in(text: str) -> Iterator[str]:
             yield span
 
 
+def brought() -> dict[str, Any]:
+    """The commands that providers bring along."""
+    program = typer.Typer()
+    for entry in entry_points(group="reconciler.commands"):
+        entry.load()(program)
+    return dict(getattr(typer.main.get_command(program), "commands", {}))
+
+
 @pytest.mark.parametrize("path", PAGES, ids=ids)
 def test_commands_parse(path: Path) -> None:
-    known: dict[str, Any] = docs_tool().commands()
+    known: dict[str, Any] = {**docs_tool().commands(), **brought()}
     if "reference" in path.parts:
         return
     for line in commands_in(page(path)):

@@ -49,3 +49,9 @@ def test_the_demo_on_openclaw() -> None:
     out = demo("02-openclaw")
     for words in ("Applied: 4 applied", "Nothing to do.", "captured main/default/jobs/morning-brief"):
         assert words in out
+
+
+def test_the_demo_on_the_viable_sandbox() -> None:
+    out = demo("04-viable")
+    for words in ("Applied: 3 applied", "termsUrl is refused", "there already: task", "task would go, and"):
+        assert words in out

@@ -48,6 +48,8 @@ def test_the_wheel_holds_what_it_should(tmp_path: Path) -> None:
     assert tops == {Path(f).name for f in folders()}
     assert not tops & NEVER
     assert "reconciler_specs/schema/setup.v1.schema.json" in names
+    for path in (ROOT / "specs/reconciler_specs/kits").glob("*.yaml"):
+        assert f"reconciler_specs/kits/{path.name}" in names
     for folder in folders():
         for path in (ROOT / folder).rglob("*.py"):
             if "__pycache__" not in path.parts:

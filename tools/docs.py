@@ -18,6 +18,7 @@ from reconciler.provider import Provider
 from reconciler_specs import inference, load, reading
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.home import BY_KIND
+from reconciler_specs.kit import ready_kit
 from reconciler_specs.reading import Fields
 from reconciler_specs.resource import Mode, Resource
 from reconciler_specs.shape import Json, shape_of
@@ -60,10 +61,13 @@ FIELDS: Mapping[Kind, Mapping[str, Json]] = {
         "secret": {"secret": "HOOK"}, "events": ["push"], "prompt": "x", "deliver": {"to": "slack"}, "skills": ["x"],
         "deliver_only": True, "description": "x",
     },
+    Kind.KIT: {
+        "source": "viable:project", "kit": ready_kit("kanban"), "types": ["task"], "board": {"slug": "house"},
+    },
 }  # fmt: skip
 KEYS: Mapping[Kind, str] = {
     Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md", Kind.CHANNEL: "telegram",
-    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook",
+    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook", Kind.KIT: "delivery",
 }  # fmt: skip
 
 
@@ -123,7 +127,6 @@ def setup_page() -> str:
         "## home\n",
         f"{docs['home']}\n",
         field_table(BY_KIND[Kind.HOME], classes=False),
-        f"Not part of this version yet: {_names(reading.LATER['home'])}.\n",
         "## profile\n",
         f"{docs['profile']}\n",
         field_table(BY_KIND[Kind.PROFILE], classes=False),

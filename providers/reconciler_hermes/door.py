@@ -36,7 +36,7 @@ _SHARED = (
     "channelwrites", "routes", "webhooks",
 )  # fmt: skip
 _MODULES = (
-    "config", "files", "jobs", "profiles", "skills", "channels", "routes", "webhooks", "secrets", "boot",
+    "config", "files", "jobs", "profiles", "skills", "channels", "routes", "webhooks", "secrets", "boards", "boot",
 )  # fmt: skip
 _PACKAGES = (
     ("reconciler_shape", "reconciler_shape", _SHARED),

@@ -21,6 +21,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.shape import MAP_OF_SCALARS, Json, shape_of
 
 from . import (
+    boards,
     files,
     home,
     inference,
@@ -54,6 +55,7 @@ class HermesProvider:
         Kind.SECRET: KindTraits(by_place=True, always=True),
         **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
         **tools.TRAITS,
+        Kind.KIT: KindTraits(by_place=True),
     }
 
     def __init__(self, clock: Any = lambda: datetime.now(UTC)) -> None:
@@ -125,6 +127,8 @@ class HermesProvider:
                 fields, refused = file_words.canon(resource.fields)
                 why = files.refusal(address.key)
                 return Canon(fields, refused={**refused, **(dict.fromkeys(fields, why) if why else {})})
+            case Kind.KIT:
+                return boards.canon(resource)
             case Kind.PROFILE:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
@@ -170,6 +174,8 @@ class HermesProvider:
                 return {} if value is None else {"value": value}
             case Kind.FILE:
                 return file_words.express(thing, ("0644", "0600"))
+        if thing.kind is Kind.KIT:
+            return boards.express(thing)
         text = thing.get("description")
         return {"description": text} if isinstance(text, str) else {}
 

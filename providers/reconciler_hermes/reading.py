@@ -17,10 +17,10 @@ from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
-from . import dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings, tools
+from . import boards, dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings, tools
 
 _PROCESS_KEY = secrets.token_bytes(32)
-_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, *tools.KINDS)
+_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT, *tools.KINDS)
 """Kinds of which a new profile has nothing."""
 _MANAGED = "/etc/hermes/config.yaml"
 
@@ -117,6 +117,8 @@ class _Reading:
             self._profile(self._read_profile(name, envs[name], hidden))
         for name in sorted({a.profile for a in self.wanted.addresses if a.profile} - set(names)):
             self._absent(name, hidden)
+        kits = self.wanted.keys(home.DEFAULT, Kind.KIT)
+        self.things[home.DEFAULT, Kind.KIT] = boards.read(self.place, self.root, kits, self.wanted.everything, hidden)
         self._sticky(names)
 
     def _env(self, name: str) -> dotenv.DotEnv:

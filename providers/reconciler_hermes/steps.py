@@ -17,7 +17,7 @@ from reconciler_shape.plain import NATIVE
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, schedule, tools
+from . import boards, home, schedule, tools
 
 Op = dict[str, Any]
 
@@ -220,6 +220,17 @@ def _reaching(action: Action, _step: Step) -> Op:
     return {**op, "op": "set", "fields": fields}
 
 
+def _board(action: Action, _step: Step) -> Op:
+    op: Op = {"ref": action.address.path, "slug": action.address.key, "fingerprint": action.fingerprint}
+    if action.row is Row.DELETE:
+        return {**op, "op": "delete"}
+    change = next((c for c in action.changes if c.field == "board" and c.writes), None)
+    value = _written(action).get("board", CLEAR)
+    update = action.row is Row.UPDATE
+    seen = _seen(change) if change is not None and update else {}
+    return {**op, "op": "update" if update else "create", "args": boards.words({} if value is CLEAR else value, seen)}
+
+
 _BY_KIND = {
     Kind.JOB: _job,
     Kind.SETTING: _setting,
@@ -229,6 +240,7 @@ _BY_KIND = {
     **dict.fromkeys(reach.KINDS, _reaching),
     Kind.SECRET: _secret,
     **dict.fromkeys(tools.KINDS, tools.op),
+    Kind.KIT: _board,
 }
 _MODULES = {
     Kind.JOB: "jobs",
@@ -242,4 +254,5 @@ _MODULES = {
     Kind.SECRET: "secrets",
     **dict.fromkeys(tools.SHAPED, "config"),
     Kind.SKILL: "skills",
+    Kind.KIT: "boards",
 }

@@ -79,4 +79,7 @@ def limits() -> list[str]:
     for field, (first, instead) in _NEEDS.items():
         when = f"from {first} on" if first else "in no tested version"
         lines.append(f"jobs {field}: {when}" + (f"; {instead}" if instead else ""))
+    lines.append(
+        "planning_kits: boards of the profile default, the key their slug; statuses are Hermes's own (degrade)"
+    )
     return lines

@@ -48,6 +48,8 @@ def thing(resource: Resource, around: Around, resolve: Resolve, now: datetime) -
             return _setting(resource, around)
         case Kind.FILE:
             return _file(resource)
+        case Kind.KIT:
+            return _kit(resource.fields)
         case Kind.PROFILE:
             name = resource.address.profile
             why = ops_profiles.name_refusal(name) if name != DEFAULT else ""
@@ -94,6 +96,12 @@ def _file(resource: Resource) -> Canon:
     out, refused = files.canon(resource.fields)
     why = ops_files.refusal(resource.address.key)
     return Canon(out, refused={**refused, **(dict.fromkeys(out, why) if why else {})})
+
+
+def _kit(fields: Mapping[str, Json]) -> Canon:
+    source = str(fields.get("source", ""))
+    notes = (f"{source}: kept by its name; nothing here knows what is in it",) if source else ()
+    return Canon(dict(fields), notes=notes)
 
 
 class _Job(JobCanon[Around]):

@@ -17,7 +17,7 @@ from reconciler_shape import reach, webhooks
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, jobwords, lease, reading, tools, wire
+from . import home, jobwords, kits, lease, reading, tools, wire
 from .errors import NativeError, Refused
 from .folder import DEFAULT
 from .operator import BATCH, Line, apply_lines
@@ -201,6 +201,11 @@ class NativeDoor:
     def _tool(self, action: Action, _step: Step) -> tuple[str, Raw]:
         return tools.line(action)
 
+    def _kit(self, action: Action, _step: Step) -> tuple[str, Raw]:
+        if action.row is Row.DELETE:
+            return "kits.remove", {"name": action.address.key}
+        return "kits.apply", {"name": action.address.key, **kits.arguments(_written(action))}
+
     def _profile(self, action: Action, _step: Step) -> tuple[str, Raw]:
         name = action.address.profile
         if action.row is Row.DELETE:
@@ -221,6 +226,7 @@ _BY_KIND = {
     Kind.ROUTE: NativeDoor._route,
     Kind.WEBHOOK: NativeDoor._webhook,
     **dict.fromkeys(tools.KINDS, NativeDoor._tool),
+    Kind.KIT: NativeDoor._kit,
 }
 
 

@@ -14,7 +14,7 @@ from reconciler_shape.plain import digest, holds_native
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import jobwords, ops_files, ops_profiles, record
+from . import jobwords, kits, ops_files, ops_profiles, record
 from .errors import LoadFailed
 from .folder import Profile
 from .ops_reach import DIALECT
@@ -165,6 +165,8 @@ def express(thing: Observed) -> dict[str, Json]:
             value = thing.get("value")
             said = None if isinstance(value, Unknown) or is_hidden(value) or holds_native(value) else value
             return {} if said is None else {"value": dotted.named(said, dotted.last(thing.id))}
+        case Kind.KIT:
+            return kits.express(thing)
         case Kind.FILE:
             return files.express(thing, (f"0{ops_files.usual(thing.id):03o}",))
     text = thing.get("description")

@@ -1,8 +1,7 @@
 """The verbs on planning kits: card types and status flows for one kind of work, a file each (`kits/NAME.yaml`).
 
-The rules are those of a planning kit as the viable platform describes it (its kit view), and of the setup's `Kit`:
-unique ids, a meaning for each status, one beginning, transitions between statuses that are there. What is a `key` there
-is an `id` here: a value under a key that ends in “key” is hidden as a credential wherever it would be shown.
+The rules are those of the setup's own kits (`reconciler_specs.kit`). A kit here may say less: types by name only, where
+its source says what they are.
 """
 
 from __future__ import annotations
@@ -17,18 +16,11 @@ from .folder import KIT, KITS
 from .kitfile import KitFile
 
 FIELDS = ("source", "kind", "title", "purpose", "container", "types", "flows", "board")
-INTRINSIC = ("planned", "in-progress", "closed")
-"""What a status can mean, whatever it is called."""
 LIMIT = 1 << 18  # bytes of one kit's file
 
 _SOURCE = re.compile(r"(?:viable|file|kit):\S.*")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_BOARD = ("slug", "name", "description", "icon", "color", "default_workdir")
-_LISTS: Mapping[str, tuple[str, ...]] = {
-    "types": ("id", "label", "flow"),
-    "flows": ("id", "label", "statuses", "transitions"),
-    "statuses": ("id", "label", "intrinsic", "initial"),
-}
+_BOARD = ("slug", "name", "description", "icon", "color", "workdir")
 
 
 def view(name: str, store: KitFile) -> Result:
@@ -97,7 +89,7 @@ def _field(key: str, value: Any) -> Any:
             raise Refused(f"board.slug {board['slug']!r} is not one: small letters, digits, '_' and '-'")
         return board
     if key in ("types", "flows"):
-        return _listed(value, key, key)
+        return _listed(value, key)
     found = maybe_text({key: value}, key)
     if key == "source" and found is not None and not _SOURCE.fullmatch(found):
         raise Refused(f"source {found!r} is none: write viable:<kit>, file:<path> or kit:<name>")
@@ -114,77 +106,43 @@ def _texts(found: Mapping[str, Any], what: str, required: Collection[str]) -> di
     return dict(found)
 
 
-def _listed(value: Any, what: str, of: str) -> list[Any]:
-    """Types, flows or statuses: each a record with an id of its own. A type may be its id alone."""
-    if not isinstance(value, list) or not value:
-        raise Refused(f"{what} is a list, not empty (null for none)")
-    found: list[Any] = []
-    ids: set[str] = set()
-    for index, item in enumerate(value):
-        here = f"{what}[{index}]"
-        one = item if of == "types" and isinstance(item, str) else _record(item, here, of)
-        name = one if isinstance(one, str) else one["id"]
-        if not name.strip():
-            raise Refused(f"{here} is a blank id")
-        if name in ids:
-            raise Refused(f"{here}: the id {name!r} stands there twice")
-        ids.add(name)
-        found.append(one)
-    return found
+def _listed(value: Any, of: str) -> list[Any]:
+    """Types or flows in proper form; types may be their ids alone. Raises Refused naming the part that is wrong."""
+    # With it comes the whole language, which few verbs need.
+    from reconciler_specs import kit
+    from reconciler_specs.values import Refusal, names
+
+    try:
+        if of == "types" and isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return list(names(value))
+        return list(kit.listed(value, of))
+    except Refusal as refusal:
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in refusal.path)
+        raise Refused(f"{of}{where}: {refusal.message}") from refusal
 
 
-def _record(item: Any, here: str, of: str) -> dict[str, Any]:
-    record = dict(closed(item, _LISTS[of], here))
-    own = {key: value for key, value in record.items() if key not in ("statuses", "transitions", "initial")}
-    _texts(own, here, ("id",))
-    if of == "statuses":
-        if record.get("intrinsic") not in INTRINSIC:
-            raise Refused(f"{here}.intrinsic is one of {', '.join(INTRINSIC)}")
-        if not isinstance(record.get("initial", False), bool):
-            raise Refused(f"{here}.initial must be true or false")
-    if of == "flows":
-        statuses = record["statuses"] = _listed(record.get("statuses"), f"{here}.statuses", "statuses")
-        if sum(status.get("initial", False) for status in statuses) > 1:
-            raise Refused(f"{here}: more than one status is initial")
-        if "transitions" in record:
-            names = {status["id"] for status in statuses}
-            record["transitions"] = _transitions(record["transitions"], f"{here}.transitions", names)
-    return record
-
-
-def _transitions(value: Any, what: str, statuses: Collection[str]) -> list[dict[str, str]]:
-    if not isinstance(value, list):
-        raise Refused(f"{what} is a list of {{from, to}}")
-    found = []
-    for index, item in enumerate(value):
-        one = _texts(closed(item, ("from", "to"), f"{what}[{index}]"), f"{what}[{index}]", ("from", "to"))
-        for end in ("from", "to"):
-            if one[end] not in statuses:
-                raise Refused(f"{what}[{index}].{end}: the flow has no status {one[end]!r}")
-        found.append(one)
-    return found
-
-
-def _together(kit: Mapping[str, Any]) -> None:
+def _together(whole: Mapping[str, Any]) -> None:
     """What no field can say alone. Raises Refused."""
-    types = kit.get("types")
-    flows = kit.get("flows")
+    types = whole.get("types")
+    flows = whole.get("flows")
     known = {flow.get("id") for flow in flows if isinstance(flow, dict)} if isinstance(flows, list) else set()
     for item in types if isinstance(types, list) else []:
-        if isinstance(item, str) and not kit.get("source"):
+        if isinstance(item, str) and not whole.get("source"):
             raise Refused(f"types: {item!r} is only named, and the kit has no source that says what it is")
         flow = item.get("flow") if isinstance(item, dict) else None
-        if flow is not None and flow not in known and not kit.get("source"):
+        if flow is not None and flow not in known and not whole.get("source"):
             raise Refused(f"types: {item['id']!r} names the flow {flow!r}, which the kit does not have")
 
 
 def _with_unknown(of: str, new: Any, standing: Any) -> Any:
     """The new value with the fields that somebody else keeps in the same mapping, or in the record of the same id."""
+    from reconciler_specs import kit
+
     if isinstance(new, dict) and isinstance(standing, dict):
-        known = _BOARD if of == "board" else _LISTS.get(of, ("id", "label"))
+        known = _BOARD if of == "board" else kit.LISTS.get(of, ("id", "label"))
         merged = {key: _with_unknown(key, value, standing.get(key)) for key, value in new.items()}
         return merged | {key: value for key, value in standing.items() if key not in known}
-    if isinstance(new, list) and isinstance(standing, list) and of in _LISTS:
+    if isinstance(new, list) and isinstance(standing, list) and of in kit.LISTS:
         by_id = {item.get("id"): item for item in standing if isinstance(item, dict)}
         return [_with_unknown(of, item, by_id.get(item["id"])) if isinstance(item, dict) else item for item in new]
     return new

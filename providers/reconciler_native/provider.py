@@ -42,6 +42,7 @@ class NativeProvider:
         Kind.SECRET: KindTraits(by_place=True, always=True),
         **dict.fromkeys(reach.KINDS, KindTraits(by_place=True)),
         **tools.TRAITS,
+        Kind.KIT: KindTraits(by_place=True),
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -22,10 +22,10 @@ from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
-from . import lease, observed, ops_profiles, reaching, tools
+from . import kits, lease, observed, ops_profiles, reaching, tools
 from .disk import LIMIT
 from .errors import LoadFailed
-from .folder import DEFAULT, MARK, PROFILE, Folder, Profile
+from .folder import DEFAULT, KITS, MARK, PROFILE, Folder, Profile
 from .jobsfile import JobsFile
 from .ops_files import LIMIT as FILE_LIMIT
 from .ops_files import refusal as file_refusal
@@ -33,7 +33,7 @@ from .ops_files import refusal as file_refusal
 VERSION = "1"
 """The version of the folder's form."""
 _PROCESS_KEY = secrets.token_bytes(32)
-_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, *tools.KINDS)
+_STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT, *tools.KINDS)
 """Kinds of which a new profile has nothing."""
 Parts = dict[tuple[str, Kind], Things | Unknown]
 
@@ -167,6 +167,8 @@ class _Reading:
             self.things[store, Kind.SECRET] = secret.things(name, wanted.keys(store, Kind.SECRET), values, hidden)
         except LoadFailed as error:
             self.things[store, Kind.SECRET] = Unknown(str(error))
+        keys = wanted.keys(name, Kind.KIT)
+        self.things[name, Kind.KIT] = kits.observed(profile, self.place, keys, wanted.everything, hidden)
         self.facts["profiles"][name] = self._facts(profile, hidden)
 
     def _config_kinds(self, profile: Profile, hidden: Hider) -> Mapping[Kind, Callable[[], Things]]:
@@ -266,7 +268,10 @@ class _Reading:
             if name in ("config.yaml", "profile.yaml", "cron", "logs"):
                 continue
             stat = lstat(self.place, str(profile.folder / name))
-            if isinstance(stat, Stat) and stat.kind == "dir":
+            if name == KITS and isinstance(stat, Stat) and stat.kind == "dir":
+                inside = tree(self.place, str(profile.folder), name, 50)
+                found += [f"{Kind.KIT}/{path.removeprefix(f'{name}/').removesuffix('.yaml')}" for path in inside]
+            elif isinstance(stat, Stat) and stat.kind == "dir":
                 found += tree(self.place, str(profile.folder), name, 50)
             elif name != ".env" or not isinstance(stat, Stat) or stat.size:
                 found.append(name)
@@ -351,5 +356,5 @@ def behind(ref: HomeRef) -> list[Behind]:
     for name in visible(ref.place, posixpath.join(ref.path, "profiles")):
         if PROFILE.fullmatch(name):
             below[f"profiles/{name}"] = posixpath.join(ref.path, "profiles", name)
-    own = {MARK, lease.GUARD, lease.SOCKET, lease.LOCK, "AGENTS.md"}
+    own = {MARK, lease.GUARD, lease.SOCKET, lease.LOCK, "AGENTS.md", KITS}
     return list(left.behind(ref.place, below, own))

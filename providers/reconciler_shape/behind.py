@@ -16,7 +16,7 @@ _WHAT = {
     "AGENTS.md": "instructions",
     "cron/output": "what runs left",
     "hooks": "hooks",
-    "kits": "planning kits",
+    "kanban": "boards with their cards",
     "logs": "logs",
     "memories": "memories",
     "memory": "memories",

@@ -73,6 +73,8 @@ class MemoryProvider:
         Kind.JOB: KindTraits(),
         **dict.fromkeys(TABLES, KindTraits(by_place=True)),
         Kind.SECRET: KindTraits(by_place=True, always=True),
+        # What this harness takes and never shows.
+        Kind.KIT: KindTraits(by_place=True, write_only=True),
     }
 
     def __init__(self, homes: dict[str, MemoryHome] | None = None) -> None:
@@ -99,7 +101,8 @@ class MemoryProvider:
             for kind in _KINDS:
                 things[profile, kind] = {}
         for key, records in store.things.items():
-            things[key] = {i: _observed(key, i, fields) for i, fields in records.items()}
+            shown = {} if key[1] is Kind.KIT else records
+            things[key] = {i: _observed(key, i, fields) for i, fields in shown.items()}
         key_of_digests = bytes.fromhex(str(home.options.get("$key", "00")))
         for profile, names in store.secrets.items():
             things[profile, Kind.SECRET] = {
@@ -222,7 +225,7 @@ class MemoryDoor:
                 return Answer(address, Code.STALE, words="it changed since the plan")
             if action.row is Row.DELETE:
                 del store[harness_id]
-                return Answer(address, Code.OK)
+                return Answer(address, Code.OK, shown={} if address.kind is Kind.KIT else None)
         elif action.row is Row.DELETE:
             return Answer(address, Code.REFUSED, words="no such thing")
         record = store.setdefault(harness_id, {})
@@ -231,7 +234,8 @@ class MemoryDoor:
                 record.pop(change.field, None)
             elif change.writes:
                 record[change.field] = resolve_refs(change.write, made.get)
-        return Answer(address, Code.OK, id=harness_id)
+        fields = {name: value for name, value in record.items() if name != "$marker"}
+        return Answer(address, Code.OK, id=harness_id, shown=fields if address.kind is Kind.KIT else None)
 
 
 def _fingerprint(fields: Mapping[str, Any]) -> str:

@@ -152,7 +152,11 @@ class SetupEditor:
         home = setup.homes[address.home]
         resource = home.resources[address]
         file = Path(home.where.file)
-        path = ("homes", address.home, "profiles", address.profile, *_below(address, field))
+        table = TABLES.get(address.kind)
+        if table is not None and (field not in table.written or (field == "kit" and "source" in resource.options)):
+            raise EditRefused(f"{address}#{field} is made from the thing's source", hint="edit that, beside the setup")
+        inside = ("profiles", address.profile) if address.profile else ()
+        path = ("homes", address.home, *inside, *_below(address, field))
         origin = resource.origin(field)
         if field not in resource.fields:
             return Spot(file, self._as_written(file, path))
@@ -278,7 +282,7 @@ def _below(address: Address, field: str) -> KeyPath:
     if address.kind is Kind.INFERENCE:
         return ("inference", field)
     if address.kind is Kind.SETTING:
-        return ("settings", address.key)
+        return ("settings" if address.profile else "project_settings", address.key)
     return (address.kind.value, address.key, field)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
 
-from . import file, inference, job, profile, secret, setting
+from . import file, inference, job, profile, remote, secret, setting
 from .address import Address, Kind
 from .channel import split_key
 from .document import Node, shown
@@ -57,8 +57,9 @@ FIELDS: Fields = {
     "policy": Field("Policy of this home, over the setup's.", ref("Policy")),
     "secrets": Field("Where the values of its secrets come from, by name; over the setup's.", {"type": "object"}),
     "profiles": Field("The profiles, by name.", {"type": "object"}),
+    **remote.FIELDS,
 }
-NOT_IN_TEMPLATE = frozenset({"path", "at", "with"})
+NOT_IN_TEMPLATE = frozenset({"path", "at", "with", "url", "project"})
 PROFILE_FIELDS: Fields = {
     **profile.FIELDS,
     "inference": Field("The models that the profile uses.", ref("Inference")),
@@ -95,6 +96,12 @@ class HomeModel(BaseModel):
     restart: Annotated[str, PlainValidator(word(*RESTART))] = "ask"
 
 
+class RemoteModel(HomeModel):
+    """The same where the home is at a URL, which `remote` reads."""
+
+    path: Filled = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where homes are: this machine, a command prefix, or another machine by name."""
@@ -118,8 +125,10 @@ def read_home(
 
     `secrets` are the sources that the setup says for all of its homes.
     """
-    check_keys(node, FIELDS, home_id, reasons, later=LATER["home"])
-    own = read(HomeModel, node, home_id, where, reasons)
+    check_keys(node, FIELDS, home_id, reasons)
+    harness = node.get("harness")
+    far = harness is not None and harness.value == remote.HARNESS
+    own = read(RemoteModel if far else HomeModel, node, home_id, where, reasons)
     policy = read_policy(node.get("policy"), f"{home_id} policy", reasons)
     mode = policy.over(setup_policy).over(DEFAULTS).on_drift or Mode.HOLD
     place: Place | None = Place()
@@ -137,7 +146,13 @@ def read_home(
     resources: dict[Address, Resource] = {}
     profiles: list[str] = []
     models: dict[str, Mapping[str, Json]] = {}
-    given = node.get("profiles")
+    found = remote.read_remote(node, home_id, where, mode, sources, reasons) if far else None
+    for key in () if far else remote.FIELDS:
+        if node.get(key) is not None:
+            reasons.add(
+                node.where_key(key), f"{home_id}: {key} goes with harness: {remote.HARNESS} only", "take it out"
+            )
+    given = node.get("profiles") if not far else None
     if given is not None and is_map(given, f"{home_id} profiles", reasons):
         for name, child in given.items():
             at_key = given.where_key(name)
@@ -152,10 +167,13 @@ def read_home(
                 declared = _read_profile(child, address, at_key, mode, around, reasons, resources)
                 if declared:
                     models[name] = declared
-    if own is None:
+    if own is None or (far and found is None):
         return None
     path = own.path
-    if place == Place() and not path.startswith(("/", "~")):
+    if found is not None:
+        path, reach, resources = found
+        door = {**door, **reach}
+    elif place == Place() and not path.startswith(("/", "~")):
         said = node.value["path"]
         path = os.path.normpath(sources.folders.get(said.file, sources.root) / path)
     place = place or Place()

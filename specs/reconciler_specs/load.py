@@ -256,7 +256,7 @@ class _Loader:
         what = f"templates {name}"
         for key in NOT_IN_TEMPLATE & node.value.keys():
             self.found.add(node.where_key(key), f"{what}: {shown(key)} is a home's own, not a template's")
-        check_keys(node, HOME_FIELDS, what, self.found, later=LATER["home"])
+        check_keys(node, HOME_FIELDS, what, self.found)
         self._template(name, ())
 
     def _check_unused(self, name: str) -> None:

@@ -37,5 +37,5 @@ def read_profile(node: Node, address: Address, where: Where, mode: Mode, reasons
 
 
 def needs(home: str, profile: str) -> tuple[Address, ...]:
-    """What a thing of `profile` needs: the profile, unless it is the default one, which always exists."""
-    return () if profile == "default" else (Address(home, profile, Kind.PROFILE),)
+    """What a thing of `profile` needs: the profile. Not the default one, which always exists; "" is the home itself."""
+    return () if profile in ("", "default") else (Address(home, profile, Kind.PROFILE),)

@@ -43,8 +43,7 @@ Fields = Mapping[str, Field]
 # Keys of later releases, by the kind of map they stand in: refused by name, never dropped.
 LATER: Mapping[str, frozenset[str]] = {
     "setup": frozenset({"state", "notify"}),
-    "home": frozenset({"url", "key", "project", "target", "project_settings", "planning_kits"}),
-    "profile": frozenset({"worker", "planning_kits"}),
+    "profile": frozenset({"worker"}),
 }
 
 

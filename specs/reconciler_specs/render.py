@@ -18,8 +18,9 @@ WIDTH = 110
 _ORDER = {
     "profile": ("description", "inference", "settings", "files", *(kind.value for kind in TABLES), "jobs"),
     "home": (
-        "extends", "harness", "path", "at", "harness_version", "timezone", "first_contact", "shared", "restart",
-        "door", "with", "policy", "secrets", "profiles",
+        "extends", "harness", "path", "url", "key", "project", "target", "at",
+        "harness_version", "timezone", "first_contact", "shared", "restart",
+        "door", "with", "policy", "secrets", "project_settings", "planning_kits", "profiles",
     ),
     "inference": ("models", "default", "fallbacks", "auxiliary", "unattended", "rebase"),
     "job": (

@@ -23,6 +23,9 @@ _ANY = "^[^#]+$"
 _PROFILE = "^[a-z0-9][a-z0-9_-]{0,63}$"
 _PARAMETER: Schema = {"type": "string", "pattern": r"\$\([a-z0-9][a-z0-9_.-]*\)"}
 
+# A home is at a path, or is a project on a platform.
+_SOMEWHERE: Schema = {"anyOf": [{"required": ["path"]}, {"required": ["project"]}]}
+
 
 def _closed(properties: Mapping[str, Schema], required: Collection[str] = (), **more: Any) -> Schema:
     schema: Schema = {"type": "object", "properties": dict(properties), "additionalProperties": False, **more}
@@ -79,6 +82,10 @@ def _home(suffix: str, required: Collection[str] = (), skip: Collection[str] = (
     own["profiles"] = {
         "description": home.FIELDS["profiles"].doc,
         **_by_name({"anyOf": [ref(f"Profile{suffix}"), {"type": "null"}]}, _PROFILE),
+    }
+    own["planning_kits"] = {
+        "description": home.FIELDS["planning_kits"].doc,
+        "anyOf": [_by_name(ref(f"PlanningKit{suffix}"), _ANY), {"type": "null"}],
     }
     return _closed(own, required)
 
@@ -141,8 +148,8 @@ def _definitions() -> dict[str, Schema]:
         "FilePart": _thing_of_file(),
         "Profile": _profile(""),
         "ProfilePart": _profile("Part"),
-        "WholeHome": _home("", ["harness", "path"], ["extends"]),
-        "ExtendingHome": _home("Part", ["extends", "path"]),
+        "WholeHome": {**_home("", ["harness"], ["extends"]), **_SOMEWHERE},
+        "ExtendingHome": {**_home("Part", ["extends"]), **_SOMEWHERE},
         "Template": _home("Part", (), home.NOT_IN_TEMPLATE),
         "Home": {
             "if": {"type": "object", "required": ["extends"]},

@@ -23,7 +23,8 @@ class Home:
     `path` is as written, but a relative one on this machine is made absolute from the file that says it. `place`
     is the place's name, "" for this machine. `at` is the command prefix that leads there, None if there is none;
     `host` names another machine whose runner it is for, "" if it is for us. `harness_version` is a range as
-    text, `timezone` an IANA zone, "" if not said. `door` is for the provider to check. `policy` holds only what
+    text, `timezone` an IANA zone, "" if not said. `door` is for the provider to check; where the home is a project on a
+    platform, `path` is `URL/PROJECT`, and `door` has `url`, `key`, `project` and `target` too. `policy` holds only what
     the home itself says: see `Setup.policy_of`. `profiles` are the declared profiles' names,
     `models` the models by profile and by the author's name for them.
     """

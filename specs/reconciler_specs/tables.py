@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import channel, mcp_server, plugin, route, skill, toolset, webhook
+from . import channel, mcp_server, planning_kit, plugin, route, skill, toolset, webhook
 from .address import Kind
 from .table import Table
 
@@ -18,5 +18,6 @@ TABLES: Mapping[Kind, Table] = {
         channel.TABLE,
         route.TABLE,
         webhook.TABLE,
+        planning_kit.TABLE,
     )
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 
-from reconciler_specs import file, home, inference, job, policy, setting
+from reconciler_specs import file, home, inference, job, kit, policy, setting
 from reconciler_specs.address import Kind
 from reconciler_specs.reading import Fields, marks_schema
 from reconciler_specs.tables import TABLES
@@ -77,14 +77,18 @@ def explain_text(topic: str | None) -> Iterator[str]:
             yield "  and of each:"
             for key, schema in marks_schema(fields).items():
                 yield f"  {key:<16} {schema['description']}"
+        if name == "planning_kit" and not field_name:
+            yield "  ready ones, as source: kit:NAME"
+            for word in kit.ready():
+                found = kit.ready_kit(word)
+                yield f"  {word:<17} {found['purpose']} ({', '.join(item['id'] for item in found['types'])})"
     else:
         yield from _harness(topic)
 
 
 def _singular(word: str) -> str:
-    return {"jobs": "job", "files": "file", "settings": "setting", "profiles": "profile", "homes": "home"}.get(
-        word, word
-    )
+    whole = {"kit": "planning_kit", "kits": "planning_kit"}.get(word, word)
+    return whole if whole in KINDS else whole.removesuffix("s")
 
 
 def _harness(topic: str) -> Iterator[str]:
@@ -99,6 +103,6 @@ def _harness(topic: str) -> Iterator[str]:
     yield f"{topic}: what its provider can read and write"
     for kind, traits in provider.traits.items():
         how = "by its place" if traits.by_place else "by the harness's id"
-        yield f"  {kind.value:<12} matched {how}"
+        yield f"  {kind.value:<12} matched {how}{'; not shown by the harness' if traits.write_only else ''}"
     for line in provider.limits():
         yield f"  {line}"
