@@ -8,9 +8,9 @@ ORCHESTRATOR := 0.1.2
 OPENCLAW := 2026.9.6
 OPENCLAW_OLD := 2026.7.1-2
 
-.PHONY: demo demo-hermes demo-openclaw test unit lint bench docs hermes openclaw clean help
+.PHONY: demo demo-whole demo-hermes demo-openclaw test unit lint bench docs hermes openclaw clean help
 help:
-	@echo "make demo   plan and apply on a throw-away home of our own; make demo-hermes, demo-openclaw: on a real one"
+	@echo "make demo   plan and apply on a throw-away home of our own; make demo-whole, demo-hermes, demo-openclaw"
 	@echo "make test   every test, the real-harness ones included"
 	@echo "make unit   the tests that need no harness   make lint   ruff, mypy, import-linter"
 	@echo "make bench  measure, beside the floor        make docs   regenerate the generated pages"
@@ -27,6 +27,9 @@ hermes: .venv/.made
 
 demo: .venv/.made
 	@bash examples/00-native/demo.sh
+
+demo-whole: .venv/.made
+	@bash examples/03-whole-home/demo.sh
 
 demo-hermes: hermes
 	@bash examples/01-quickstart/demo.sh

@@ -21,7 +21,7 @@ from .match import place_id
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, HomeRef
 from .redact import is_hidden
-from .secret import SOURCE, UNCHECKED, words
+from .secret import SAID, UNCHECKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class HomePlan:
                 Row.UPDATE,
                 address,
                 reason=f"not checked here: {resource.options[UNCHECKED]}",
-                source=words(resource.options[SOURCE]),
+                source=str(resource.options[SAID]),
             )
             for address, resource in self.resources.items()
             if UNCHECKED in resource.options and address not in told

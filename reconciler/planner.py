@@ -188,7 +188,7 @@ def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Ac
         return action
     resource = inputs.resources.get(address)
     there = isinstance(observation.at(address.profile, Kind.SECRET, address.key), Observed)
-    source = secret.words(resource.options[secret.SOURCE]) if resource else "left the setup"
+    source = str(resource.options[secret.SAID]) if resource else "left the setup"
     facts = action.facts | {Fact.NEW_CREDENTIAL} if action.writes else action.facts
     return replace(action, source=source, facts=facts, reason=secret.standing(action, resource, there))
 

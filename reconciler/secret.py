@@ -20,16 +20,24 @@ from .values import from_base
 UNCHECKED = "unchecked"
 """The option of a secret whose source was not, or could not be, looked at: why."""
 SOURCE = "source"
+SAID = "said"
+"""The option with the source in words."""
 
 
-def words(source: Json) -> str:
-    """A source in words, for a plan and its digest: names and paths, never a value."""
+def words(source: Json, folder: str = "") -> str:
+    """A source in words, for a plan and its digest: names and paths, never a value. A file in the setup's `folder` is
+    said from there: a plan is read in one checkout and carried out in another."""
     if source == KEEP:
         return "kept in the home"
     [(way, said)] = source.items()
-    if way == "dotenv":
-        return f"dotenv {said['file']} {said['key']}"
-    return f"{way} {' '.join(said) if way == 'command' else said}"
+    if way == "command":
+        return f"command {' '.join(said)}"
+    if way == "env":
+        return f"env {said}"
+    file = said["file"] if way == "dotenv" else said
+    if folder and file.startswith(f"{folder}/"):
+        file = file.removeprefix(f"{folder}/")
+    return f"dotenv {file} {said['key']}" if way == "dotenv" else f"file {file}"
 
 
 def canon(resource: Resource, owned: Owned | None, observed: Seen, *, applying: bool) -> Canon:

@@ -21,7 +21,7 @@ from reconciler_specs.shape import SCALAR, Json
 from .action import Action
 from .observe import Unknown
 from .redact import hide
-from .secret import SOURCE, UNCHECKED, words
+from .secret import SAID, SOURCE, UNCHECKED, words
 
 SECONDS = 10.0  # for a command
 LONGEST = 64 * 1024  # bytes of a value
@@ -83,7 +83,7 @@ class Vault:
     def _digested(self, resource: Resource, key: bytes) -> Resource:
         source = resource.fields["value"]
         fields: dict[str, Json] = {"present": True}
-        options: dict[str, Json] = {SOURCE: source}
+        options: dict[str, Json] = {SOURCE: source, SAID: words(source, str(self._folder))}
         if source != KEEP:
             value = self.fetch(source)
             if isinstance(value, Value):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from hermes.lab import python_of
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -49,6 +52,48 @@ def test_the_demo_on_openclaw() -> None:
     out = demo("02-openclaw")
     for words in ("Applied: 4 applied", "Nothing to do.", "captured main/default/jobs/morning-brief"):
         assert words in out
+
+
+def test_the_demo_of_a_whole_home() -> None:
+    out = demo("03-whole-home")
+    for words in ("Applied: 18 applied", "17 unchanged", "present, other than its source", "Applied: 1 applied"):
+        assert words in out
+    assert "no copy holds a value" in out
+    assert "not-a-real" not in out and "another-token" not in out
+
+
+@pytest.mark.hermes
+def test_the_same_whole_home_on_hermes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One apply from nothing; what Hermes itself then says of its jobs, servers and skills; and nothing left to do."""
+    work = tmp_path / "setup"
+    shutil.copytree(ROOT / "examples" / "03-whole-home", work)
+    python = python_of("0.19.0")
+    text = (work / "setup.yaml").read_text()
+    (work / "setup.yaml").write_text(
+        text.replace("harness: native", f"harness: hermes\n    door: {{python: {python}}}")
+    )
+    (work / "secrets.env").write_text("TELEGRAM_BOT_TOKEN=not-a-real-token\n")
+    (work / "hook-secret").write_text("not-a-real-hook-secret\n")
+    env = {
+        **os.environ,
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "OPENROUTER_API_KEY": "not-a-real",
+    }
+    env |= {"XDG_STATE_HOME": str(tmp_path / "state"), "HERMES_HOME": str(work / "home")}
+
+    def run(*words: str) -> str:
+        done = subprocess.run(list(words), cwd=work, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run("reconciler", "plan", "--out", "plan.json")
+    assert "Applied: 18 applied" in run("reconciler", "apply", "--plan", "plan.json")
+    assert "17 unchanged" in run("reconciler", "plan", "--detailed-exitcode")
+    hermes = str(Path(python).parent / "hermes")
+    assert "morning-brief" in run(hermes, "-p", "default", "cron", "list")
+    assert "files" in run(hermes, "-p", "default", "mcp", "list")
+    assert "house" in run(hermes, "-p", "default", "skills", "list")
 
 
 def test_the_demo_on_the_viable_sandbox() -> None:

@@ -83,7 +83,7 @@ class HermesProvider:
 
     def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
         """The observation with what `canon`, which sees one resource, has to know of the others."""
-        declared: dict[str, Any] = {"inference": {}, "files": {}, "zones": {}}
+        declared: dict[str, Any] = {"inference": {}, "files": {}, "zones": {}, "skills": {}, "home_channels": {}}
         declared["reach"] = reach.declared(resources.values())
         for resource in resources.values():
             profile, key = resource.address.profile, resource.address.key
@@ -92,6 +92,10 @@ class HermesProvider:
                     declared["inference"][profile] = resource.fields["default"]
                 case Kind.FILE:
                     declared["files"].setdefault(profile, []).append(key)
+                case Kind.SKILL if "content" in resource.fields:
+                    declared["skills"].setdefault(profile, []).append(key)
+                case Kind.CHANNEL if "owner_chat" in resource.fields:
+                    declared["home_channels"].setdefault(profile, []).append(key)
                 case Kind.SETTING if key == "timezone":
                     declared["zones"][profile] = resource.fields.get("value")
         return reading.prepared(observation, declared, resources)
@@ -236,10 +240,10 @@ def _around(profile: str, observation: Observation) -> jobcanon.Around:
         version=observation.version,
         zone=str(declared.get("zones", {}).get(profile) or here.get("zone", "")),
         env=here.get("env", ()),
-        home_channels=here.get("home_channels", ()),
+        home_channels=sorted({*here.get("home_channels", ()), *declared.get("home_channels", {}).get(profile, ())}),
         scripts=here.get("scripts", ()),
         declared_files=declared.get("files", {}).get(profile, ()),
-        skills=here.get("skills", ()),
+        skills=[*here.get("skills", ()), *declared.get("skills", {}).get(profile, ())],
         user_home=str(observation.facts.get("user_home", "")),
         inference=declared.get("inference", {}).get(profile, {}),
         ids=frozenset() if isinstance(things, Unknown) else frozenset(things),

@@ -35,6 +35,7 @@ class Around:
     channels: Sequence[str] = ()
     config: Mapping[str, Json] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
+    keys: Mapping[str, str] = field(default_factory=dict)  # provider → the key that the profile's inference names
 
 
 def thing(resource: Resource, around: Around, resolve: Resolve, now: datetime) -> Canon:
@@ -188,6 +189,8 @@ class _Job(JobCanon[Around]):
 
     def _model(self, value: Mapping[str, Json]) -> None:
         model = models.canonical(value)
+        if models.key_name(model) and models.key_name(model) == self.around.keys.get(str(model.get("provider"))):
+            del model["key"]  # the one that its provider is used with anyway
         for key in ("key", "api_mode"):
             if model.pop(key, None):
                 self.refused["model"] = f"a job has no {key} of its own here: it belongs to the profile's inference"

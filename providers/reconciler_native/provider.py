@@ -69,13 +69,24 @@ class NativeProvider:
 
     def prepare(self, resources: Mapping[Address, Resource], observation: Observation) -> Observation:
         """The observation with what `canon`, which sees one resource, has to know of the others."""
-        declared: dict[str, Any] = {"files": {}, "zones": {}, "reach": reach.declared(resources.values())}
+        declared: dict[str, Any] = {
+            "files": {},
+            "zones": {},
+            "keys": {},
+            "skills": {},
+            "reach": reach.declared(resources.values()),
+        }
         for resource in resources.values():
             profile, key = resource.address.profile, resource.address.key
             if resource.address.kind is Kind.FILE:
                 declared["files"].setdefault(profile, []).append(key)
             elif resource.address.kind is Kind.SETTING and key == "timezone":
                 declared["zones"][profile] = resource.fields.get("value")
+            elif resource.address.kind is Kind.SKILL and "content" in resource.fields:
+                declared["skills"].setdefault(profile, []).append(key)
+            elif resource.address.kind is Kind.INFERENCE:
+                used = [model for _, model in models.each(resource.fields)]
+                declared["keys"][profile] = {str(m.get("provider")): models.key_name(m) for m in used}
         return reading.prepared(observation, declared, resources)
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
@@ -196,8 +207,9 @@ def _around(profile: str, observation: Observation) -> canons.Around:
         env_known=bool(here.get("env_known", False)),
         scripts=here.get("scripts", ()),
         declared_files=declared.get("files", {}).get(profile, ()),
-        skills=here.get("skills", ()),
+        skills=[*here.get("skills", ()), *declared.get("skills", {}).get(profile, ())],
         channels=here.get("channels", ()),
         config=here.get("config", {}),
         ids=frozenset() if isinstance(things, Unknown) else frozenset(things),
+        keys=declared.get("keys", {}).get(profile, {}),
     )

@@ -294,6 +294,8 @@ def _lead(profile_address: Address, into: dict[Address, Resource]) -> None:
         fields = resource.fields
         said = [fields.get(key) for key in ("deliver", "failure_deliver")]
         named = [(t["to"], "") for t in said if isinstance(t, dict)]
+        if "owner_chat" in said:
+            named += [(split_key(a.key)[0], "") for a in channels if "owner_chat" in into[a].fields]
         if "match" in fields:
             named.append((fields["match"]["channel"], fields["match"].get("account", "")))
         more = [a for channel, account in named for a in channels if _is_channel(a.key, channel, account)]

@@ -36,7 +36,7 @@ FIELDS: Fields = {
                         "dotenv": {
                             "type": "object",
                             "properties": {"file": {"type": "string"}, "key": {"type": "string"}},
-                            "required": ["file"],
+                            "required": ["file", "key"],
                             "additionalProperties": False,
                         },
                         "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
@@ -83,8 +83,9 @@ def _variable(value: Any) -> str:
 
 def _dotenv(value: Any) -> dict[str, str]:
     given = closed(value, ("file", "key"), "{file: PATH, key: NAME}")
-    if "file" not in given:
-        raise Refusal("file is needed")
+    for key in ("file", "key"):
+        if key not in given:
+            raise Refusal(f"{key} is needed")
     return {key: filled(item) for key, item in given.items()}
 
 

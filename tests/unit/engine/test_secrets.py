@@ -15,6 +15,7 @@ from reconciler.action import Action, FieldRow, Row
 from reconciler.consent import Consent
 from reconciler.event import Outcome
 from reconciler.plan import Options
+from reconciler.secret import words
 from world import HEAD, World
 
 NOW = datetime(2031, 1, 1, tzinfo=UTC)
@@ -189,3 +190,16 @@ def test_a_reference_that_a_door_turned_literal_stops_the_home(world: World, mon
     assert (ADDRESS, Outcome.NOT_APPLIED) in [o[:2] for o in outcomes]
     assert any("config.yaml: mcp_servers.x.env.API_KEY" in o[2] for o in outcomes)
     assert ("main/default/settings/a.token", Outcome.SKIPPED) in [o[:2] for o in outcomes]
+
+
+def test_a_plan_of_one_checkout_approves_in_another(tmp_path: Path) -> None:
+    """A file in the setup's folder is said from there, and so are the rows that a plan file approves."""
+    digests = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "value").write_text(CANARY)
+        source = {"file": str(folder / "value")}
+        digests.append(words(source, str(folder)))
+        assert words(source, str(tmp_path / "else")) == f"file {folder / 'value'}"
+    assert digests == ["file value"] * 2
