@@ -118,7 +118,7 @@ def _observed(view: View, key: str) -> Observed | None:
         fields,
         name=key,
         defaults=frozenset() if fields["open"] else frozenset({"open"}),
-        fingerprint=digest([own, None if inherited else shared], view.hider.key),
+        fingerprint=digest([own, shared if account in _DEFAULT else None], view.hider.key),
         about={"inherited": inherited},
     )
 

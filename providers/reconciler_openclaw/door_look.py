@@ -42,7 +42,7 @@ class Look:
                 return self.observation.at("", kind, profile)
             case Kind.INFERENCE:
                 return self.observation.at(profile, kind, "")
-            case Kind.JOB:
+            case Kind.JOB | Kind.ROUTE:
                 return self.observation.at(profile, kind, action.id)
         return self.observation.at(profile, kind, action.address.key)
 

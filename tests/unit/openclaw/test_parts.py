@@ -119,7 +119,15 @@ def test_what_is_read(kind: Kind, profile: str, found: dict[str, Any]) -> None:
 def test_an_agent_without_tools_of_its_own_has_those_of_all() -> None:
     tree = {**TREE, "tools": {"allow": ["read"]}}
     thing = kinds.PARTS[Kind.TOOLSET].read(view("default", tree), ["default"], False)["default"]
-    assert (thing.fields, thing.defaults) == ({"tools": ["read"]}, {"tools"})
+    assert (dict(thing.fields), thing.defaults) == ({"tools": ["read"]}, frozenset({"tools"}))
+
+
+def test_what_an_account_only_inherits_is_no_edit_of_it() -> None:
+    parts, key = kinds.PARTS[Kind.CHANNEL], "telegram/ops"
+    before = parts.read(view("ops", TREE), [key], False)[key]
+    block = {word: value for word, value in TREE["channels"]["telegram"].items() if word == "accounts"}
+    after = parts.read(view("ops", {**TREE, "channels": {"telegram": block}}), [key], False)[key]
+    assert before.fingerprint == after.fingerprint and before.fields != after.fields
 
 
 # -- written
