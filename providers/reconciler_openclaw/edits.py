@@ -117,6 +117,7 @@ def patch(config: Config, changes: Sequence[Edit]) -> Patch:
         _put(after, path, value, config.roster)
         if cut is not None:
             whole[path[:cut]] = None
+            replace |= _lists(look_up(tree, path), path, value)
             continue
         _set(body, path, None if value is GONE else value)
         replace |= _lists(look_up(tree, path), path, value)
@@ -140,8 +141,8 @@ def _lists(old: Any, path: Path, new: Any) -> set[str]:
 
 
 def dotted_path(path: Path) -> str:
-    """As `config.patch` names a path, without quotes (`formatConfigPatchPath`)."""
-    return ".".join(map(str, path))
+    """As `config.patch` names a path, without quotes (`formatConfigPatchPath`); every item of a list is `[]`."""
+    return ".".join("[]" if isinstance(step, int) else str(step) for step in path).replace(".[]", "[]")
 
 
 def _set(body: dict[str, Any], path: Path, value: Any) -> None:

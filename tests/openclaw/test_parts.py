@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +67,19 @@ def valid(story: Story) -> bool:
     return bool(json.loads(story.lab.cli("config", "validate", "--json").stdout)["valid"])
 
 
+def answer_to_a_webhook(story: Story, token: str) -> int:
+    """Of a path that no mapping has: 404 to who may call, 401 to who may not."""
+    with closing(HTTPConnection("127.0.0.1", story.lab.port, timeout=30)) as wire:
+        wire.request("POST", "/hooks/nothing", "{}", {"Authorization": f"Bearer {token}"})
+        with wire.getresponse() as answer:
+            return answer.status
+
+
 def all_kinds_are_made_in_one_apply(story: Story) -> None:
     text = declared(story, ALL)
     story.converge(text)
+    # A secret that came while the gateway runs is known to it.
+    assert [answer_to_a_webhook(story, token) for token in (VALUES["HOOK_TOKEN"], "another")] == [404, 401]
     assert env(story) == VALUES and (story.lab.root / ".env").stat().st_mode & 0o777 == 0o600
     raw = (story.lab.root / "openclaw.json").read_text()
     assert not [name for name, value in VALUES.items() if value in raw]
@@ -145,11 +157,12 @@ def what_leaves_the_setup_is_deleted_after_a_review(story: Story) -> None:
     assert valid(story)
 
 
+@pytest.mark.parametrize("version", labs.VERSIONS)
 def test_every_kind_of_the_config_on_a_real_home(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: str, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = Path(os.path.realpath(tmp_path_factory.mktemp("user")))
-    lab = labs.make(user, labs.NEW)
+    lab = labs.make(user, version)
     monkeypatch.setenv("HOME", str(user))
     for name, value in VALUES.items():
         monkeypatch.setenv(f"OF_THE_TEST_{name}", value)

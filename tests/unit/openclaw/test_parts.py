@@ -200,6 +200,13 @@ def test_what_is_written(action: Action, wanted: dict[str, Any]) -> None:
     assert body(action)[0] == wanted
 
 
+def test_a_list_in_an_agent_of_71_is_named_as_its_gateway_names_it() -> None:
+    tree = {"agents": {"list": [{"id": "main"}, {"id": "ops", "tools": {"allow": ["read", "exec"]}}]}}
+    made, replace = body(row("ops/toolsets/default", tools=(["read", "exec"], ["read"])), tree=tree)
+    assert made == {"agents": {"list": [{"id": "main"}, {"id": "ops", "tools": {"allow": ["read"]}}]}}
+    assert replace == ["agents.list", "agents.list[].tools.allow"]
+
+
 def test_routes_of_one_patch_leave_every_other_binding_where_it_is() -> None:
     made, replace = body(
         row("ops/routes/a", Row.CREATE, match={"channel": "irc", "chat": "#x", "chat_kind": "group"}, profile="ops"),
