@@ -14,11 +14,11 @@ from reconciler.action import Action, Hold, Row
 from reconciler.observe import Observation
 from reconciler_specs.address import Kind
 
-from . import inference, roster, settings
+from . import inference, kinds, roster, settings
 from .view import Path
 
 GUARD = "comment-loss"
-_KINDS = frozenset({Kind.PROFILE, Kind.INFERENCE, Kind.SETTING})
+_KINDS = frozenset({Kind.PROFILE, Kind.INFERENCE, Kind.SETTING, *kinds.PARTS})
 _AGENTS: Path = ("agents",)
 
 
@@ -57,6 +57,9 @@ def _paths(action: Action, agents: roster.Roster) -> list[Path]:
     """The parts of the config that a row writes; of a roster the whole, which OpenClaw puts in order as it sees fit."""
     if action.address.kind is Kind.SETTING:
         return [settings.split(action.address.key, agents, action.address.profile)]
+    if action.address.kind in kinds.PARTS:
+        agent = agents.agent(action.address.profile).path
+        return kinds.PARTS[action.address.kind].paths(action.address.key, agent)
     providers = any(change.field == "providers" for change in action.changes)
     return [_AGENTS, inference.PROVIDERS] if providers else [_AGENTS]
 

@@ -11,7 +11,7 @@ from reconciler.errors import ProviderError
 from reconciler.provider import Answer, Code, HomeRef, Note, Step, silent
 from reconciler_specs.address import Kind
 
-from . import cli, door_agents, door_config, door_files, door_jobs, gateway, home, rpc
+from . import cli, door_agents, door_config, door_files, door_jobs, door_secrets, gateway, home, kinds, rpc
 from .door_line import Line
 
 Part = Callable[[Line, Step], Sequence[Answer]]
@@ -59,6 +59,8 @@ _PARTS: dict[Kind, Part] = {
     Kind.PROFILE: door_agents.perform,
     Kind.SETTING: door_config.perform,
     Kind.INFERENCE: door_config.perform,
+    Kind.SECRET: door_secrets.perform,
+    **dict.fromkeys(kinds.PARTS, door_config.perform),
     Kind.JOB: door_jobs.perform,
     Kind.FILE: door_files.perform,
 }

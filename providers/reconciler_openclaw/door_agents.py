@@ -11,7 +11,7 @@ from reconciler.observe import Absent
 from reconciler.provider import Answer, Code, Step
 from reconciler_specs.address import Kind
 
-from . import door_config, profiles, rpc, steps
+from . import door_config, edits, profiles, rpc
 from .door_line import Line
 
 _THERE = 60.0  # seconds until a new agent can be given jobs
@@ -30,7 +30,7 @@ def _one(line: Line, action: Action) -> Answer:
         code, words = Code.LOST, str(error)
     except rpc.Refusal as refusal:
         code, words = Code.REFUSED, str(refusal)
-    except steps.Refused as error:
+    except edits.Refused as error:
         code, words = Code.REFUSED, str(error)
     return Answer(action.address, code, words=words)
 
@@ -39,7 +39,7 @@ def _create(line: Line, action: Action) -> tuple[Code, str]:
     name, look = action.address.profile, line.look([action])
     if not isinstance(look.thing(action), Absent):
         return Code.STALE, f"there is an agent {name} already"
-    steps.written(action)
+    edits.written(action)
     unkept = door_config.keep(line, [action], look.config)
     if unkept:
         return Code.REFUSED, unkept
@@ -71,7 +71,7 @@ def _delete(line: Line, action: Action) -> tuple[Code, str]:
     if why:
         return Code.STALE, why
     if profiles.permanent(name, str(look.observation.facts.get("default", ""))):
-        raise steps.Refused(f"agent {name} is never deleted")
+        raise edits.Refused(f"agent {name} is never deleted")
     if look.observation.things.get((name, Kind.JOB)) != {}:  # OpenClaw's own are not among them
         return Code.STALE, f"agent {name} has jobs, which OpenClaw would delete with it"
     unkept = door_config.keep(line, [action], look.config)

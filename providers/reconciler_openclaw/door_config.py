@@ -1,4 +1,4 @@
-"""Settings, inference and descriptions: all that a step changes in openclaw.json goes in one patch."""
+"""Settings, inference, descriptions and the other parts of openclaw.json: what a step changes goes in one patch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import posixpath
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from reconciler.action import Action
@@ -14,9 +15,10 @@ from reconciler.errors import DoorLost
 from reconciler.provider import Answer, Code, Step
 from reconciler_specs.address import Address, Kind
 
-from . import cli, cli_files, comments, home, nearby, roster, rpc, steps
+from . import cli, cli_files, comments, edits, home, nearby, roster, rpc, steps
 from .door_line import Line
 from .door_look import Look
+from .kinds import made_id
 
 TRASH = ".reconciler-trash"
 _SECONDS = 120.0  # for one patch: the gateway answers when it has taken it in
@@ -34,7 +36,7 @@ def perform(line: Line, step: Step) -> Sequence[Answer]:
             for action in rows:
                 answers[action.address] = _alone(line, action)
         else:
-            answers |= {a.address: Answer(a.address, found.code, words=found.words) for a in rows}
+            answers |= {a.address: Answer(a.address, found.code, made_id(a), found.words) for a in rows}
     return [answers[action.address] for action in step.actions]
 
 
@@ -42,7 +44,8 @@ def _alone(line: Line, action: Action) -> Answer:
     answers, rows = _sift(line.look([action]), [action])
     if not rows:
         return answers[action.address]
-    return _patch(line, rows)
+    answer = _patch(line, rows)
+    return replace(answer, id=made_id(action))
 
 
 def describe(line: Line, action: Action) -> tuple[Code, str]:
@@ -65,7 +68,7 @@ def _sift(look: Look, actions: Sequence[Action]) -> tuple[dict[Address, Answer],
             continue
         try:
             steps.edits(action, config)
-        except steps.Refused as error:
+        except edits.Refused as error:
             answers[action.address] = Answer(action.address, Code.REFUSED, words=str(error))
             continue
         rows.append(action)
@@ -85,13 +88,13 @@ def _patch(line: Line, rows: Sequence[Action]) -> Answer:
     return Answer(rows[0].address, code, words=words)
 
 
-def _made(line: Line, rows: Sequence[Action]) -> tuple[steps.Patch, steps.Config] | None:
+def _made(line: Line, rows: Sequence[Action]) -> tuple[edits.Patch, edits.Config] | None:
     """The patch for the config as it is now; None if the rows no longer stand for that."""
     look = line.look(rows)
     if any(look.stale(action) for action in rows):
         return None
     config = look.config
-    return steps.patch(config, [edit for action in rows for edit in steps.edits(action, config)]), config
+    return edits.patch(config, [edit for action in rows for edit in steps.edits(action, config)]), config
 
 
 def _online(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
@@ -122,7 +125,7 @@ def _online(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
     return Code.STALE, _ANOTHER
 
 
-def _unknown_model(line: Line, rows: Sequence[Action], patch: steps.Patch) -> str:
+def _unknown_model(line: Line, rows: Sequence[Action], patch: edits.Patch) -> str:
     """Why OpenClaw knows no such model, in its words, "" if it does: a gateway takes any name, and from 9.6 on the
     command line checks. 7.1 checks nowhere.
 
@@ -182,7 +185,7 @@ def _digest(line: Line, path: str) -> str:
     return hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else ""
 
 
-def keep(line: Line, rows: Sequence[Action], config: steps.Config) -> str:
+def keep(line: Line, rows: Sequence[Action], config: edits.Config) -> str:
     """Copies the files whose comments the rows are about to cost; why that cannot be, "" if it is done."""
     known, agents = config.authored, config.roster
     lost = [comments.losing(row, agents, line.here.config, known.includes, known.comments) for row in rows]

@@ -13,7 +13,7 @@ from reconciler.observe import Unknown
 from reconciler.provider import Answer, Code, Step
 from reconciler_shape import block as blocks
 
-from . import cli_files, files, home, reading, roster, rpc, steps
+from . import cli_files, edits, files, home, reading, roster, rpc
 from .door_line import Line
 from .door_look import Look
 
@@ -29,7 +29,7 @@ def perform(line: Line, step: Step) -> Sequence[Answer]:
 def _one(line: Line, look: Look, action: Action) -> Answer:
     try:
         code, words = _write(line, look, action)
-    except steps.Refused as error:
+    except edits.Refused as error:
         code, words = Code.REFUSED, str(error)
     except DoorLost as error:
         code, words = Code.LOST, str(error)
@@ -43,7 +43,7 @@ def _write(line: Line, look: Look, action: Action) -> tuple[Code, str]:
     root, name = look.workspace(action.address.profile), action.address.key
     data = home.text(line.here.place, posixpath.join(root, name), home.TEXT_LIMIT)
     if isinstance(data, Unknown):
-        raise steps.Refused(data.reason)
+        raise edits.Refused(data.reason)
     text, mode = _wanted(line, action, data)
     if text is None and data is None:
         return Code.OK, ""
@@ -64,10 +64,10 @@ def _wanted(line: Line, action: Action, data: bytes | None) -> tuple[str | None,
     try:
         old = (data or b"").decode()
     except UnicodeDecodeError as error:
-        raise steps.Refused(f"{name}: not a text (byte {error.start})") from error
+        raise edits.Refused(f"{name}: not a text (byte {error.start})") from error
     if action.row is Row.DELETE:
         return _left(action, old, owner), None
-    values = steps.written(action)
+    values = edits.written(action)
     text: str = old
     if "text" in values:
         text = "" if values["text"] is CLEAR else str(values["text"])
@@ -85,7 +85,7 @@ def _left(action: Action, old: str, owner: str) -> str | None:
     if left != old:
         return left or None
     if action.origin != "created" and name in files.BOOTSTRAP:
-        raise steps.Refused(f"{name} has none of our markers and was there before us; delete it by hand")
+        raise edits.Refused(f"{name} has none of our markers and was there before us; delete it by hand")
     return None
 
 
@@ -93,7 +93,7 @@ def _put(text: str, name: str, owner: str, said: str | None) -> str:
     try:
         return blocks.put(text, name, owner, said)
     except blocks.Torn as error:
-        raise steps.Refused(str(error)) from error
+        raise edits.Refused(str(error)) from error
 
 
 def _by_gateway(line: Line, name: str) -> bool:

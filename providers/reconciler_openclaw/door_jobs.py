@@ -10,7 +10,7 @@ from reconciler.errors import DoorLost, ProviderError
 from reconciler.provider import Answer, Code, Step
 from reconciler_specs.address import Address
 
-from . import jobs, jobwords, reading, rpc, steps
+from . import edits, jobs, jobwords, reading, rpc
 from .door_line import Line
 
 PAGE = 200  # jobs of one `cron.list`, OpenClaw's most
@@ -34,7 +34,7 @@ def perform(line: Line, step: Step) -> Sequence[Answer]:
             continue
         try:
             answer = _one(line, action, step.intents.get(address, ""), str(profiles[address.profile]["agent"]), found)
-        except steps.Refused as error:
+        except edits.Refused as error:
             answer = Answer(address, Code.REFUSED, words=str(error))
         except rpc.Refusal as refusal:
             stale = refusal.reason in (_CHANGED, _NOT_FOUND)
@@ -100,7 +100,7 @@ def _current(line: Line, action: Action, found: Mapping[str, Job]) -> Job:
         raise _Stale(f"job {action.id} changed between plan and write")
     why = "it is OpenClaw's own" if jobs.own(job) else jobs.stranger(job)
     if why:
-        raise steps.Refused(f"job {action.id}: {why}; it is never touched")
+        raise edits.Refused(f"job {action.id}: {why}; it is never touched")
     return job
 
 
@@ -110,7 +110,7 @@ class _Stale(rpc.Refusal):
 
 
 def _values(action: Action) -> dict[str, Any]:
-    return {name: None if value is CLEAR else value for name, value in steps.written(action).items()}
+    return {name: None if value is CLEAR else value for name, value in edits.written(action).items()}
 
 
 def _ours(found: Mapping[str, Job], intent: str) -> str | None:

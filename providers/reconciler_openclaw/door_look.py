@@ -11,7 +11,7 @@ from reconciler.provider import HomeRef
 from reconciler.values import same
 from reconciler_specs.address import Kind
 
-from . import cli, reading, steps
+from . import cli, edits, reading
 
 
 class Look:
@@ -25,11 +25,11 @@ class Look:
             raise ProviderError(self.observation.blocked)
 
     @property
-    def config(self) -> steps.Config:
+    def config(self) -> edits.Config:
         """The config that a patch is made for."""
         found = self._reading
         views = {name: found.view(name) for name in found.profile_names()}
-        return steps.Config(found.config, found.roster, views, found.data.secrets)
+        return edits.Config(found.config, found.roster, views, found.data.secrets)
 
     def workspace(self, profile: str) -> str:
         """The folder of a profile's files."""
@@ -42,7 +42,7 @@ class Look:
                 return self.observation.at("", kind, profile)
             case Kind.INFERENCE:
                 return self.observation.at(profile, kind, "")
-            case Kind.JOB:
+            case Kind.JOB | Kind.ROUTE:
                 return self.observation.at(profile, kind, action.id)
         return self.observation.at(profile, kind, action.address.key)
 

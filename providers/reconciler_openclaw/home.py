@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from reconciler.errors import ProviderError
 from reconciler.observe import Unknown
@@ -90,12 +90,16 @@ def text(place: Place, path: str, limit: int) -> bytes | Unknown | None:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The home's `.env`: its names, the values that must never be seen, and what the values say about writing."""
+    """The home's `.env`: its values, those that must never be seen, and what they say about writing."""
 
-    names: frozenset[str] = frozenset()
-    secrets: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     flags: frozenset[str] = frozenset()
     unknown: Unknown | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.values)
 
 
 def env(home: Home) -> Env:
@@ -106,7 +110,7 @@ def env(home: Home) -> Env:
     lines = (data or b"").decode("utf-8", "replace").splitlines()
     entries = [entry for line in lines if (entry := dotenv.entry(line)) and entry[1]]
     return Env(
-        frozenset(name for name, _ in entries),
+        dict(entries),
         tuple(value for name, value in entries if dotenv.is_secret(name, value)),
         flags(f"{name}={value}" for name, value in entries),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,13 +25,18 @@ from . import (
     install,
     jobcanon,
     jobs,
+    kinds,
     portable,
     profiles,
     reading,
     roster,
+    routes,
     secretrefs,
+    secrets,
     settings,
+    terms,
     versions,
+    webhooks,
 )
 from . import review as reviews
 
@@ -50,6 +56,9 @@ class OpenClawProvider:
         Kind.INFERENCE: KindTraits(by_place=True, always=True),
         Kind.SETTING: KindTraits(by_place=True, always=True),
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
+        Kind.SECRET: KindTraits(by_place=True, always=True),
+        **dict.fromkeys(kinds.PARTS, KindTraits(by_place=True)),
+        Kind.ROUTE: KindTraits(),  # a binding is known by what it matches
     }
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -84,7 +93,9 @@ class OpenClawProvider:
         for resource in resources.values():
             if resource.address.kind is Kind.FILE:
                 paths.setdefault(resource.address.profile, []).append(resource.address.key)
-        return reading.prepared(observation, {"files": paths})
+        found = reading.prepared(observation, {"files": paths, "things": dict(resources)})
+        found = replace(found, facts=secrets.coming(found.facts, resources))
+        return routes.suggested(found, resources)
 
     def canon(self, resource: Resource, observation: Observation, resolve: Resolve) -> Canon:
         address, facts = resource.address, observation.facts
@@ -95,6 +106,8 @@ class OpenClawProvider:
                 return inference.canon(resource.fields, _names(facts), frozenset(facts.get("keyed", ())))
             case Kind.SETTING:
                 return _setting(address, resource.fields.get("value"), facts)
+            case Kind.SECRET:
+                return Canon(dict(resource.fields))
             case Kind.FILE:
                 fields, refused = file_words.canon(resource.fields)
                 why = files.refusal(address.key)
@@ -103,6 +116,9 @@ class OpenClawProvider:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
                 return Canon(fields, refused={"": why} if why else {})
+        if address.kind in kinds.PARTS:
+            near = terms.near(address.profile, observation, _names(facts), resolve)
+            return kinds.PARTS[address.kind].canon(resource, near)
         return Canon({}, refused={"": f"{address.kind} cannot be declared for a home of this harness yet"})
 
     def facts(self, action: Action, desired: Mapping[str, Json], observation: Observation) -> frozenset[Fact]:
@@ -124,6 +140,8 @@ class OpenClawProvider:
                 return {} if value is None else {"value": value}
             case Kind.FILE:
                 return file_words.express(thing, ("0644", "0600"))
+        if thing.kind in kinds.PARTS:
+            return kinds.PARTS[thing.kind].express(thing, frozenset(observation.facts.get("names", ())))
         text = thing.get("description")
         return {"description": text} if isinstance(text, str) else {}
 
@@ -132,7 +150,8 @@ class OpenClawProvider:
         kind = action.address.kind
         if action.row is Row.PROVISION or kind is Kind.PROFILE:
             return str(action.address)
-        return "config" if kind in (Kind.INFERENCE, Kind.SETTING) else f"{action.address.profile}/{kind}"
+        in_config = kind in (Kind.INFERENCE, Kind.SETTING) or kind in kinds.PARTS
+        return "config" if in_config else f"{action.address.profile}/{kind}"
 
     def preflight(self, home: HomeRef, actions: Sequence[Action]) -> None:
         from . import door
@@ -190,6 +209,8 @@ def _around(profile: str, observation: Observation) -> jobcanon.Around:
 def _setting(address: Address, value: Json, facts: Mapping[str, Json]) -> Canon:
     tree = facts.get("tree", {})
     why = settings.refusal(address.key, tree, roster.read(tree, facts.get("ran")), address.profile)
+    if not why and webhooks.shares(address.key, facts.get("declared", {}).get("things", {})):
+        why = "hooks.token is the secret of the webhooks: say it there"
     names = _names(facts)
     missing = sorted(secretrefs.wanted(value) - names) if names is not None else []
     held = f"the home has no secret {', '.join(missing)} (.env, env.vars or its secret store)" if missing else ""

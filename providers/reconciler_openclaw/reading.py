@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from secrets import token_bytes
 from typing import Any
 
 from reconciler.observe import Observation, Store, Things, Unknown, Wanted
 from reconciler.provider import HomeRef
 from reconciler_shape import dotenv, places
 from reconciler_shape.hiding import Hider
+from reconciler_shape.secret import in_clear
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.secrets import secret_key
 from reconciler_specs.shape import Json
@@ -23,9 +24,11 @@ from . import (
     inference,
     install,
     jobs,
+    kinds,
     profiles,
     roster,
     secretrefs,
+    secrets,
     serving,
     settings,
     statedb,
@@ -33,7 +36,7 @@ from . import (
 )
 from .view import View, look_up
 
-_PROCESS_KEY = secrets.token_bytes(32)
+_PROCESS_KEY = token_bytes(32)
 _SLOW = "slow door: it is written by OpenClaw's command line behind the prefix, which takes seconds for each call"
 Parts = dict[tuple[str, Kind], Things | Unknown]
 
@@ -91,7 +94,10 @@ class Reading:
         self.roster = roster.read(self.config.tree, self.home_version)
         values = [*self.env.secrets, *_secrets(self.config.tree)]
         self.hidden = Hider(digest_key(ref), values)
-        self.names = self.env.names | _variables(self.config.tree) | self.data.secrets
+        self.named = Hider(digest_key(ref), [*self.env.secrets, *_secrets(self.config.tree, odd=False)])
+        # What `.env` says counts before what the config's own `env` says.
+        self.environment = {**_variables(self.config.tree), **self.env.values}
+        self.names = self.environment.keys() | self.data.secrets
         self.notes = [note for note in (program.why,) if note]
 
     def result(self) -> Observation:
@@ -114,9 +120,12 @@ class Reading:
             stores[name, Kind.JOB] = Store.PROPER if self.fresh else store.store
             things[name, Kind.SETTING] = self._settings(view)
             things[name, Kind.INFERENCE] = {"": inference.observed(view)}
-            for kind in (Kind.SETTING, Kind.INFERENCE):
+            for kind in kinds.PARTS:
+                things[name, kind] = self._part(view, kind)
+            for kind in (Kind.SETTING, Kind.INFERENCE, *kinds.PARTS):
                 stores[name, kind] = Store.PROPER if self.fresh else self.config.store
             things[name, Kind.FILE] = self._files(view)
+        things["", Kind.SECRET] = self._secrets()
         self._running()
         return Observation(
             version=self._version(),
@@ -126,6 +135,7 @@ class Reading:
             blocked=self._blocked(),
             notes=tuple(self.notes),
             facts={**self._facts(views), "orphaned": store.orphaned},
+            clear=self._clear(),
         )
 
     def _jobs(self) -> jobs.JobStore:
@@ -143,10 +153,32 @@ class Reading:
         agent = self.roster.agent(name)
         tree, version = self.config.tree, self.home_version
         folder = roster.workspace(tree, self.roster, agent, self.here.root, self.user, version)
-        return View(name, agent, self.roster, self.config, folder, self.hidden, self.names)
+        return View(name, agent, self.roster, self.config, folder, self.hidden, self.named, frozenset(self.names))
 
     def _settings(self, view: View) -> Things | Unknown:
         return settings.read(view, self.wanted.keys(view.profile, Kind.SETTING), self.wanted.everything)
+
+    def _part(self, view: View, kind: Kind) -> Things | Unknown:
+        if view.config.unknown:
+            return view.config.unknown
+        found = kinds.PARTS[kind].read(view, self.wanted.keys(view.profile, kind), self.wanted.everything)
+        if not view.first or kind is not Kind.CHANNEL:
+            return found
+        # An account is read for the profile whose setup has it, for the default one where none has.
+        others = {a.key for a in self.wanted.addresses if a.kind is kind and a.profile != view.profile}
+        mine = self.wanted.keys(view.profile, kind)
+        return {key: thing for key, thing in found.items() if key in mine or key not in others}
+
+    def _secrets(self) -> Things | Unknown:
+        why = self.env.unknown or self.config.unknown
+        if why:
+            return why
+        return secrets.read(self.environment, self.data.secrets, self.wanted.keys("", Kind.SECRET), self.hidden)
+
+    def _clear(self) -> frozenset[str]:
+        if self.fresh:  # what `provision` is going to write
+            return frozenset({f"{home.CONFIG}: gateway.auth.token"})
+        return frozenset(in_clear(home.CONFIG, self.named.value(secretrefs.named(self.config.tree))))
 
     def _files(self, view: View) -> Things:
         keys, everything = self.wanted.keys(view.profile, Kind.FILE), self.wanted.everything
@@ -195,6 +227,7 @@ class Reading:
             "names": sorted(self.names),
             "names_known": self.env.unknown is None and self.data.unknown is None,
             "secret_store": sorted(self.data.secrets),
+            "environment": sorted(self.environment),
             "keyed": _keyed(self.config.tree),
             "channels": None if self.config.unknown else sorted(_map(self.config.tree.get("channels"))),
             "tree": secretrefs.hidden(secretrefs.named(self.config.tree), self.hidden),
@@ -214,14 +247,14 @@ class Reading:
         return self.wanted.everything or bool(self.wanted.keys(profile, Kind.JOB))
 
 
-def _secrets(tree: Any, under: str = "", inside: bool = False) -> list[str]:
+def _secrets(tree: Any, under: str = "", inside: bool = False, odd: bool = True) -> list[str]:
     """Values of the config that must not be seen wherever else they stand: under a credential's key, or in an `env`
-    where they are no plain words."""
+    where they are no plain words (`odd`)."""
     if isinstance(tree, Mapping):
-        deep = inside or under == "env"
-        return [value for key, item in tree.items() for value in _secrets(item, str(key), deep)]
+        deep = odd and (inside or under == "env")
+        return [value for key, item in tree.items() for value in _secrets(item, str(key), deep, odd)]
     if isinstance(tree, list):
-        return [value for item in tree for value in _secrets(item, under, inside)]
+        return [value for item in tree for value in _secrets(item, under, inside, odd)]
     if not isinstance(tree, str) or tree.startswith("${"):
         return []
     return [tree] if secret_key(under) or (inside and dotenv.is_secret(under, tree)) else []
@@ -231,14 +264,14 @@ def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _variables(tree: Mapping[str, Any]) -> frozenset[str]:
-    """Names that the config's own `env` gives a value."""
+def _variables(tree: Mapping[str, Any]) -> dict[str, str]:
+    """What the config's own `env` gives a value."""
     env = look_up(tree, ("env",))
     if not isinstance(env, Mapping):
-        return frozenset()
+        return {}
     inner = env.get("vars")
-    names = [*(inner if isinstance(inner, Mapping) else ()), *(key for key in env if str(key).isupper())]
-    return frozenset(map(str, names))
+    given = {**{key: value for key, value in env.items() if str(key).isupper()}, **_map(inner)}
+    return {str(key): str(value) for key, value in given.items()}
 
 
 def _keyed(tree: Mapping[str, Any]) -> list[str]:

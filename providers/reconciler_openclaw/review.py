@@ -13,7 +13,7 @@ from reconciler_specs.address import Kind
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import comments, files, profiles, reloads, roster, settings
+from . import comments, files, kinds, profiles, reloads, roster, settings
 
 _LIMIT = 30  # per minute and verb (9.6)
 _VERBS = {Row.CREATE: "creates", Row.MISSING: "creates", Row.UPDATE: "changes", Row.DELETE: "deletes"}
@@ -36,19 +36,27 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation)
         agent = str(observation.facts.get("default", ""))
         if profiles.permanent(address.profile, agent):
             found.add(Fact.PERMANENT)
-    if address.kind is Kind.SETTING and action.row in _VERBS and _restarts(action, observation):
+    in_config = address.kind is Kind.SETTING or address.kind in kinds.PARTS
+    if in_config and action.row in _VERBS and _restarts(action, observation):
         found.add(Fact.RESTARTS)
+    if address.kind in kinds.PARTS:
+        found |= kinds.facts(action, desired, observation)
     if address.kind is Kind.INFERENCE and action.row in _VERBS:
         found |= _providers(action, desired, observation)
     return frozenset(found)
 
 
 def _restarts(action: Action, observation: Observation) -> bool:
-    """Whether a gateway runs, and takes the setting in by restarting itself."""
+    """Whether a gateway runs, and takes the row in by restarting itself."""
     facts = observation.facts
     agents = roster.read(facts.get("tree", {}), facts.get("ran"))
-    path = settings.split(action.address.key, agents, action.address.profile)
-    return bool(facts.get("gateway")) and reloads.restarts(path, facts.get("ran") or observation.version)
+    address = action.address
+    if address.kind is Kind.SETTING:
+        paths = [settings.split(address.key, agents, address.profile)]
+    else:
+        paths = kinds.PARTS[address.kind].paths(address.key, agents.agent(address.profile).path)
+    version = facts.get("ran") or observation.version
+    return bool(facts.get("gateway")) and any(reloads.restarts(path, version) for path in paths)
 
 
 def _providers(action: Action, desired: Mapping[str, Json], observation: Observation) -> set[Fact]:
@@ -70,7 +78,8 @@ def _providers(action: Action, desired: Mapping[str, Json], observation: Observa
 
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows with what OpenClaw does besides: it drops a config's comments, and takes so many writes a minute."""
-    rows = comments.held([_left_behind(_spared(action, observation), observation) for action in actions], observation)
+    rows = [_kept(_left_behind(_spared(action, observation), observation), observation) for action in actions]
+    rows = comments.held(rows, observation)
     verbs = Counter(
         _VERBS[row.row] for row in rows if row.writes and row.address.kind is Kind.JOB and row.row in _VERBS
     )
@@ -105,6 +114,15 @@ def _left_behind(action: Action, observation: Observation) -> Action:
     if not why or action.address.kind is not Kind.JOB or action.row is not Row.CREATE or action.hold is not None:
         return action
     return replace(action, hold=Hold(why, f"reconciler apply {action.address.home} --allow rebuild"), guard="rebuild")
+
+
+def _kept(action: Action, observation: Observation) -> Action:
+    """A gateway has its environment from when it was started: a secret that changes there counts after the next."""
+    if action.address.kind is not Kind.SECRET or not action.writes or not observation.facts.get("gateway"):
+        return action
+    seen = observation.at("", Kind.SECRET, action.address.key)
+    late = isinstance(seen, Observed)
+    return _noted(action, "the gateway keeps the value that it has until it is started again") if late else action
 
 
 def _noted(action: Action, note: str) -> Action:

@@ -36,6 +36,26 @@ def named(value: Any, under: str = "") -> Json:
     return {"secret": match[1]} if match else value
 
 
+def name_of(value: Any) -> str:
+    """The name that a value as a whole refers to, wherever it stands; "" if it refers to none."""
+    if is_ref(value):
+        return str(value["id"]) if value["source"] in _NAMED else ""
+    match = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
+    return match[1] if match else ""
+
+
+def variable(name: str) -> str:
+    """A secret where OpenClaw takes none but from its environment."""
+    return f"${{{name}}}"
+
+
+def is_credential(key: str, value: Any) -> bool:
+    """Whether a value of the config is a credential, by its key or as a reference to one."""
+    if is_ref(value) or name_of(value):
+        return True
+    return isinstance(value, str) and value != "" and secret_key(key)
+
+
 def hidden(value: Any, hider: Hider, under: str = "", inside: bool = False) -> Json:
     """A value of the config with its secrets hidden: by key, by look, and whatever stands in an `env` or in `headers`,
     whose keys say nothing (L5)."""

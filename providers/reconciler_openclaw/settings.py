@@ -16,7 +16,7 @@ from reconciler_shape.plain import digest, holds_native
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import inference, secretrefs
+from . import inference, kinds, secretrefs, webhooks
 from .roster import Roster
 from .view import Path, View, look_up
 
@@ -46,6 +46,9 @@ def split(key: str, roster: Roster, profile: str) -> Path:
 def owned(path: Path, roster: Roster, profile: str) -> str:
     """Why a path is no plain setting, "" if it is one."""
     first = profile == roster.profiles[0]
+    why = kinds.owned(path, roster.agent(profile).path)
+    if why:
+        return why
     if path[0] in _OWN_MARKS:
         return f"{path[0]} is OpenClaw's own mark"
     if path[:2] == inference.PROVIDERS and len(path) == 4 and path[3] in inference.PROVIDER.values():
@@ -115,7 +118,10 @@ def _paths(view: View, wanted: Sequence[str], everything: bool) -> dict[str, Pat
             continue  # `canon` refuses it, with the reason
         if not owned(path, view.roster, view.profile):
             found[key] = path
+    shared = webhooks.TOKEN if any(True for _ in webhooks.mappings(view.tree)) else ()
     for key, path in _leaves(view) if everything else ():
+        if path == shared and key not in wanted:
+            continue  # it is the secret of the webhooks
         if path not in found.values() and not owned(path, view.roster, view.profile):
             found[key] = path
     return found

@@ -1,60 +1,17 @@
-"""Rows of a plan as one patch of openclaw.json. Pure: it gets the config as it stands, and says what to write."""
+"""Rows of a plan as edits of openclaw.json. Pure: it gets the config as it stands, and says what to write."""
 
 from __future__ import annotations
 
-import copy
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from reconciler.action import CLEAR, Action, Clear, FieldChange, Row
-from reconciler.observe import Absent, Unknown
-from reconciler_shape.hiding import is_hidden
-from reconciler_shape.plain import holds_native
+from reconciler.action import CLEAR, Action, Clear, Row
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import inference, jobwords, secretrefs, settings
-from .authored import Authored
-from .roster import Roster
+from . import inference, jobwords, kinds, secretrefs, settings
+from .edits import GONE, Config, Edit, changes_of, differences, seen, written
 from .view import Path, View, look_up
-
-
-class Refused(Exception):
-    """The row is not tried: why, for a person."""
-
-
-class _Gone(Enum):
-    GONE = "gone"
-
-
-GONE: Final = _Gone.GONE
-"""To write: nothing, the key is taken away."""
-
-Edit = tuple[Path, Any]
-"""A path of openclaw.json and what it is to hold, or GONE."""
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """The config that is written on. `views` are the profiles' own parts of it, `store` the names in OpenClaw's secret
-    store."""
-
-    authored: Authored
-    roster: Roster
-    views: Mapping[str, View]
-    store: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """What `config.patch` and `config patch` take: objects merge, None deletes, lists stand in it whole. `replace`
-    names the lists that may lose members: RPC asks for them, the command line replaces every list."""
-
-    body: Mapping[str, Any] = field(repr=False)
-    replace: Sequence[str] = ()
 
 
 def edits(action: Action, config: Config) -> list[Edit]:
@@ -64,26 +21,9 @@ def edits(action: Action, config: Config) -> list[Edit]:
             return list(_setting(action, config))
         case Kind.INFERENCE:
             return list(_inference(action, config))
-        case _:
+        case Kind.PROFILE:
             return list(_profile(action, config))
-
-
-def written(action: Action) -> dict[str, Json | Clear]:
-    """Field → the value to write, or CLEAR. Raises Refused."""
-    values = {}
-    for change in _changes(action):
-        if change.write is not CLEAR and (is_hidden(change.write) or holds_native(change.write)):
-            raise Refused(f"{change.field}: the value cannot be written back as it was read")
-        values[change.field] = change.write
-    return values
-
-
-def _changes(action: Action) -> list[FieldChange]:
-    return [change for change in action.changes if action.row is not Row.UPDATE or change.writes]
-
-
-def _seen(change: FieldChange) -> Json:
-    return None if isinstance(change.observed, Absent | Unknown) else change.observed
+    return list(kinds.PARTS[action.address.kind].edits(action, config))
 
 
 # -- settings
@@ -94,32 +34,11 @@ def _setting(action: Action, config: Config) -> Iterator[Edit]:
     if action.row is Row.DELETE:
         yield path, GONE
         return
-    for change in _changes(action):
+    for change in changes_of(action):
         if change.write is CLEAR:
             yield path, GONE
         else:
-            yield from _differences(path, _seen(change), change.write, config)
-
-
-def _differences(path: Path, old: Json, new: Json, config: Config) -> Iterator[Edit]:
-    """Only what differs, so that hidden values beside it stay."""
-    if _plain(old) and _plain(new) and new:
-        for key in old.keys() - new.keys():
-            yield (*path, key), GONE
-        for key, value in new.items():
-            if key not in old:
-                yield from _differences((*path, key), None, value, config)
-            elif old[key] != value or type(old[key]) is not type(value):
-                yield from _differences((*path, key), old[key], value, config)
-        return
-    if is_hidden(new) or holds_native(new):
-        raise Refused(f"{_named(path)}: it holds a value that cannot be written back as it was read")
-    yield path, secretrefs.native(new, config.store, look_up(config.authored.tree, path))
-
-
-def _plain(value: Json) -> bool:
-    """Whether it is an object of the config, and not a mark of ours or a reference."""
-    return isinstance(value, dict) and set(value) != {"secret"} and not any(key.startswith("$") for key in value)
+            yield from differences(path, seen(change), change.write, config)
 
 
 # -- inference
@@ -202,78 +121,3 @@ def _profile(action: Action, config: Config) -> Iterator[Edit]:
     if "description" in values:
         text = values["description"]
         yield (*agent.path, "description"), GONE if text in (CLEAR, "") else text
-
-
-# -- the patch
-
-
-def patch(config: Config, changes: Sequence[Edit]) -> Patch:
-    """One patch for all of them."""
-    tree = config.authored.tree
-    after: Any = copy.deepcopy(dict(tree))
-    body: dict[str, Any] = {}
-    replace: set[str] = set()
-    whole: dict[Path, None] = {}
-    for path, value in changes:
-        cut = next((at for at, step in enumerate(path) if isinstance(step, int)), None)
-        _put(after, path, value, config.roster)
-        if cut is not None:
-            whole[path[:cut]] = None
-            continue
-        _set(body, path, None if value is GONE else value)
-        replace |= _lists(look_up(tree, path), path, value)
-    for path in whole:
-        _set(body, path, look_up(after, path))
-        replace.add(_named(path))
-    return Patch(body, sorted(replace))
-
-
-def _lists(old: Any, path: Path, new: Any) -> set[str]:
-    """The lists at or below a path that the new value replaces or takes away."""
-    if isinstance(old, list):
-        return {_named(path)}
-    if isinstance(old, Mapping) and not isinstance(new, Mapping):
-        return {name for key, item in old.items() for name in _lists(item, (*path, str(key)), GONE)}
-    if isinstance(old, Mapping):
-        return {
-            name for key, item in old.items() if key in new for name in _lists(item, (*path, str(key)), new[str(key)])
-        }
-    return set()
-
-
-def _named(path: Path) -> str:
-    """As `config.patch` names a path, without quotes (`formatConfigPatchPath`)."""
-    return ".".join(map(str, path))
-
-
-def _set(body: dict[str, Any], path: Path, value: Any) -> None:
-    for step in path[:-1]:
-        below = body.get(str(step))
-        if not isinstance(below, dict):
-            below = body[str(step)] = {}
-        body = below
-    body[str(path[-1])] = value
-
-
-def _put(tree: Any, path: Path, value: Any, roster: Roster) -> None:
-    """Carries a change out on a copy of the config; an agent that the list lacks gets an entry."""
-    at = tree
-    for step, after in itertools.pairwise(path):
-        if isinstance(step, int):
-            if step < 0:
-                entry = next((item for item in at if item.get("id") == roster.default), None)
-                if entry is None:
-                    entry = {"id": roster.default}
-                    at.append(entry)
-                at = entry
-            else:
-                at = at[step]
-            continue
-        below = at.get(step)
-        if not isinstance(below, dict | list):
-            below = at[step] = [] if isinstance(after, int) else {}
-        at = below
-    if value is GONE:
-        at.pop(path[-1], None)
-    else:
-        at[path[-1]] = value

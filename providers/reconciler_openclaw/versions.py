@@ -51,6 +51,20 @@ def of_home(ran: str | None, written: str | None) -> str | None:
     return max((version for version in (ran, written) if version), key=home.version, default=None)
 
 
+_NOT_OURS = {
+    "channels admins": "OpenClaw has its owners for all channels together (the setting commands.ownerAllowFrom)",
+    "channels owner_chat, adapter": "OpenClaw keeps none",
+    "channels of another profile": "held until a route leads the account there",
+    "routes order": "OpenClaw takes the binding that says most; routes match, once made: give the route a new name",
+    "webhooks secret": "one for all webhooks (hooks.token)",
+    "webhooks events, skills, deliver_only": "OpenClaw's mappings have none",
+    "mcp_servers, plugins, skills": "for all agents: declared for profile default",
+    "toolsets": "only `default`, the agent's tools.allow",
+    "skills source": "a skill's files are files of a workspace (skills/NAME/SKILL.md)",
+    "secrets": "written into .env; one in OpenClaw's own store can be kept, and not compared",
+}
+
+
 def limits() -> list[str]:
     """What cannot be declared, or means something of its own here: a line each."""
     lines = [f"tested versions: {', '.join(TESTED)}; another one is plan-only until --allow unknown-version"]
@@ -62,5 +76,5 @@ def limits() -> list[str]:
         "jobs schedule: OpenClaw spreads full hours over 5 minutes by itself",
         "profiles are agents; the default one's settings are the home's own",
         "jobs of OpenClaw itself, of plugins, of Claws and of agents in chats are never touched",
-        "channels, bindings, hooks and MCP servers are settings here; their entries are written whole",
+        *(f"{where}: {why}" for where, why in _NOT_OURS.items()),
     ]

@@ -16,7 +16,8 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`workspace` is the folder of the agent's files; `names` are the secrets that the home keeps, by name."""
+    """`workspace` is the folder of the agent's files; `names` are the secrets that the home keeps, by name. `named`
+    hides what is a secret by its key, its look or `.env`, `hider` also whatever else stands in an `env`."""
 
     profile: str
     agent: Agent
@@ -24,6 +25,7 @@ class View:
     config: Authored
     workspace: str
     hider: Hider
+    named: Hider
     names: frozenset[str] = frozenset()
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from openclaw.test_door import change
 from reconciler.action import CLEAR, Action, Row
 from reconciler.observe import ABSENT, Store
-from reconciler_openclaw import roster, steps
+from reconciler_openclaw import edits, roster, steps
 from reconciler_openclaw.authored import Authored
 from reconciler_openclaw.view import View
 from reconciler_shape.hiding import Hider
@@ -19,11 +19,14 @@ NEW: dict[str, Any] = {"agents": {"entries": {"main": {}, "ops": {"model": "a/ol
 OLD: dict[str, Any] = {"agents": {"list": [{"id": "ops", "model": {"primary": "a/old", "fallbacks": ["a/f"]}}]}}
 
 
-def config(tree: dict[str, Any], store: frozenset[str] = frozenset()) -> steps.Config:
+def config(tree: dict[str, Any], store: frozenset[str] = frozenset()) -> edits.Config:
     authored = Authored("/home/openclaw.json", tree, Store.PROPER)
     found = roster.read(tree, None)
-    views = {name: View(name, found.agent(name), found, authored, "", Hider(b"k")) for name in [*found.profiles, "ops"]}
-    return steps.Config(authored, found, views, store)
+    views = {
+        name: View(name, found.agent(name), found, authored, "", Hider(b"k"), Hider(b"k"))
+        for name in [*found.profiles, "ops"]
+    }
+    return edits.Config(authored, found, views, store)
 
 
 def setting(profile: str, key: str, write: Any, seen: Any = ABSENT) -> Action:
@@ -39,9 +42,9 @@ def inference(profile: str, **fields: Any) -> Action:
     )
 
 
-def patch(tree: dict[str, Any], *actions: Action, store: frozenset[str] = frozenset()) -> steps.Patch:
+def patch(tree: dict[str, Any], *actions: Action, store: frozenset[str] = frozenset()) -> edits.Patch:
     found = config(tree, store)
-    return steps.patch(found, [edit for action in actions for edit in steps.edits(action, found)])
+    return edits.patch(found, [edit for action in actions for edit in steps.edits(action, found)])
 
 
 MODEL = {"provider": "a", "model": "new"}
@@ -109,5 +112,5 @@ def test_a_secret_of_openclaws_store_is_named_as_one() -> None:
 def test_what_is_hidden_is_left_and_never_written() -> None:
     seen = {"key": {"$hidden": "d"}, "level": 1}
     assert patch({}, setting("default", "plugin.x", {**seen, "level": 2}, seen)).body == {"plugin": {"x": {"level": 2}}}
-    with pytest.raises(steps.Refused, match=r"plugin\.x\.key"):
+    with pytest.raises(edits.Refused, match=r"plugin\.x\.key"):
         patch({}, setting("default", "plugin.x", {"key": {"$hidden": "e"}, "level": 1}, seen))
