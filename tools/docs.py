@@ -71,6 +71,10 @@ KEYS: Mapping[Kind, str] = {
 }  # fmt: skip
 
 
+# What a thing of the kind is never without.
+WITH: Mapping[Kind, Mapping[str, Json]] = {Kind.ROUTE: {"match": {"channel": "slack"}, "profile": "default"}}
+
+
 def pages() -> dict[str, str]:
     """File name → text of every generated page."""
     return {
@@ -266,7 +270,8 @@ def _stores(provider: Provider, kind: Kind, field: str, sample: Json, version: s
     if kind not in provider.traits:
         return "no"
     key = KEYS.get(kind, "")
-    resource = Resource(Address("main", "default", kind, key), {field: sample}, {field: shape_of(sample)})
+    fields = {**WITH.get(kind, {}), field: sample}
+    resource = Resource(Address("main", "default", kind, key), fields, {n: shape_of(v) for n, v in fields.items()})
     canon = provider.canon(resource, Observation(version=version), lambda path: None)
     return "no" if canon.refused.keys() & {field, ""} else "yes"
 

@@ -162,6 +162,8 @@ def _setting(action: Action, value: Json, rules: Rules) -> set[Fact]:
 
 def _in_clear(value: Json, under: str, rules: Rules) -> bool:
     if isinstance(value, dict):
+        if set(value) == {"secret"}:
+            return False  # it is only named
         return any(_in_clear(item, str(key), rules) for key, item in value.items())
     if isinstance(value, list):
         return any(_in_clear(item, under, rules) for item in value)
