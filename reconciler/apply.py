@@ -18,8 +18,9 @@ from reconciler_specs.errors import ReconcilerError
 from .action import Action
 from .consent import Consent, Refusal
 from .event import Event, Outcome, Tell, untold
-from .plan import HomePlan, Options, Plan
+from .plan import HomePlan, Options, Plan, row_digest
 from .run import HomeRun, Stop
+from .secret import SOURCE
 from .verdict import waits_for_failed
 from .workspace import Workspace
 
@@ -51,7 +52,7 @@ def apply(
     thread with a `note` for each wait, while the door waits and no event can be yielded. Raises StateError before the
     first write when state, journal or lock cannot be written.
     """
-    homes = [h for h in plan.homes if h.open]
+    homes = [h for h in plan.homes if _permit(h, consent, workspace) or h.open]
     with ExitStack() as locks:
         ready: list[_Ready] = []
         for home in homes:
@@ -72,6 +73,17 @@ def apply(
         else:
             for item in usable:
                 yield from item.run.carry_out(item.permitted, stop, tell)
+
+
+def _permit(home: HomePlan, consent: Consent, workspace: Workspace) -> bool:
+    """Lets those sources of secrets be asked whose rows are agreed to; whether some are such that a plan may not ask."""
+    checks = [a for a in home.checks if consent.refusal(a, row_digest(home.ref, a), ()) is None]
+    rows = [a for a in home.open if a.source and consent.refusal(a, home.digests[a.address], ()) is None]
+    for action in (*checks, *rows):
+        resource = home.resources.get(action.address)
+        if resource is not None:
+            workspace.vault.permit(resource.options[SOURCE])
+    return bool(checks)
 
 
 def _failed(home: HomePlan, error: ReconcilerError) -> Event:
@@ -102,7 +114,7 @@ def _prepare(
     provider = workspace.provider(home.ref.harness)
     asked = replace(consent, insider=provider.insider(home.ref, workspace.ancestors()))
     unattended = workspace.unattended(home.id)
-    seen = set(home.digests.values())
+    seen = {*home.digests.values(), *home.asked}
     permitted: list[Action] = []
     refused: dict[Address, str] = {}
     for action in fresh.open:
@@ -124,6 +136,9 @@ def _prepare(
     for action in home.open:
         if action.address not in still:
             now = next((a for a in fresh.actions if a.address == action.address), None)
+            if now is not None and now.source and now.hold is not None:
+                yield Event("outcome", home.id, action.address, str(action.row), Outcome.HELD, now.hold.why)
+                continue
             reason = f"the home or the setup changed since the plan: now {_now(now)}"
             yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
     ready.append(_Ready(fresh, HomeRun(fresh, workspace, guard), tuple(permitted)))

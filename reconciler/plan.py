@@ -15,7 +15,7 @@ from reconciler_specs.shape import Json
 from reconciler_state.journal import Intent
 from reconciler_state.record import HomeState
 
-from .action import CLEAR, Action, FieldRow, Hold, Row
+from .action import CLEAR, Action, Fact, FieldRow, Hold, Row, Tier
 from .bind import ABSENT_JSON
 from .match import place_id
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
@@ -43,8 +43,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class HomeInputs:
-    """Everything a home's plan is made from. `observation` is Unknown when the home could not be read; `applying` says
-    that every source of a secret was looked at, so that what is not known will not be."""
+    """Everything a home's plan is made from. `observation` is Unknown when the home could not be read."""
 
     ref: HomeRef
     owner: str
@@ -60,7 +59,6 @@ class HomeInputs:
     damaged: Sequence[str] = ()
     shared: bool = False
     restart: str = "ask"
-    applying: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,11 +117,19 @@ class HomePlan:
                 Row.UPDATE,
                 address,
                 reason=f"not checked here: {resource.options[UNCHECKED]}",
+                tier=Tier.CONFIRM,
+                rule=str(Fact.NEW_CREDENTIAL),
+                facts=frozenset({Fact.NEW_CREDENTIAL}),
                 source=str(resource.options[SAID]),
             )
             for address, resource in self.resources.items()
             if UNCHECKED in resource.options and address not in told
         )
+
+    @property
+    def asked(self) -> list[str]:
+        """The digests of all that a person is asked about: the open rows, and the sources that apply alone may ask."""
+        return [self.digests[a.address] for a in self.open] + [row_digest(self.ref, a) for a in self.checks]
 
     @cached_property
     def digests(self) -> Mapping[Address, str]:

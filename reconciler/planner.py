@@ -149,7 +149,7 @@ def _canons(inputs: HomeInputs, provider: Provider, observation: Observation, st
     for address, resource in inputs.resources.items():
         if address.kind is Kind.SECRET and Kind.SECRET in provider.traits:
             seen = observation.at(address.profile, Kind.SECRET, address.key)
-            canons[address] = secret.canon(resource, owned.get(address.path), seen, applying=inputs.applying)
+            canons[address] = secret.canon(resource, owned.get(address.path), seen)
         else:
             canons[address] = provider.canon(resource, observation, resolve)
     return canons
@@ -189,6 +189,7 @@ def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Ac
     resource = inputs.resources.get(address)
     there = isinstance(observation.at(address.profile, Kind.SECRET, address.key), Observed)
     source = str(resource.options[secret.SAID]) if resource else "left the setup"
+    action = secret.kept(action, resource)
     facts = action.facts | {Fact.NEW_CREDENTIAL} if action.writes else action.facts
     return replace(action, source=source, facts=facts, reason=secret.standing(action, resource, there))
 

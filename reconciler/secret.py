@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,6 +21,8 @@ from .values import from_base
 UNCHECKED = "unchecked"
 """The option of a secret whose source was not, or could not be, looked at: why."""
 SOURCE = "source"
+ASKED = "asked"
+"""The option that says whether such a source was asked all the same, and gave nothing."""
 SAID = "said"
 """The option with the source in words."""
 
@@ -31,16 +34,16 @@ def words(source: Json, folder: str = "") -> str:
         return "kept in the home"
     [(way, said)] = source.items()
     if way == "command":
-        return f"command {' '.join(said)}"
+        return f"command {shlex.join(said)}"
     if way == "env":
         return f"env {said}"
     file = said["file"] if way == "dotenv" else said
     if folder and file.startswith(f"{folder}/"):
         file = file.removeprefix(f"{folder}/")
-    return f"dotenv {file} {said['key']}" if way == "dotenv" else f"file {file}"
+    return shlex.join(["dotenv", file, said["key"]] if way == "dotenv" else ["file", file])
 
 
-def canon(resource: Resource, owned: Owned | None, observed: Seen, *, applying: bool) -> Canon:
+def canon(resource: Resource, owned: Owned | None, observed: Seen) -> Canon:
     """A secret in canonical form, the same for every harness. Pure.
 
     What was not checked stands as it was when we last wrote it, so that a change behind our back still shows.
@@ -54,7 +57,7 @@ def canon(resource: Resource, owned: Owned | None, observed: Seen, *, applying: 
     held = ""
     if missing and resource.options.get(SOURCE) == KEEP:
         held = f"the home has no {resource.address.key}: put it where the home keeps its secrets, or name its source"
-    elif missing and unchecked and applying:
+    elif missing and unchecked and resource.options.get(ASKED):
         held = f"the home has no {resource.address.key}, and {unchecked}"
     return Canon(fields, dict.fromkeys(fields, SCALAR), held=held)
 
@@ -101,3 +104,13 @@ def digests(owned: Mapping[str, Owned]) -> tuple[dict[str, str], dict[str, str]]
         if base is not None and is_hidden(base.observed):
             now[base.observed[HIDDEN]] = address.key
     return now, {digest: name for digest, name in before.items() if digest not in now}
+
+
+def kept(action: Action, resource: Resource | None) -> Action:
+    """A secret's row, so that only a value that we brought is ever taken away: what is `keep` now, or was all along,
+    is let go of. Pure."""
+    gone = {c.field for c in action.changes if c.row is FieldRow.UNSET}
+    if not gone or (resource is None and "value" in gone):
+        return action
+    changes = (replace(c, row=FieldRow.RELEASE, write=None) if c.row is FieldRow.UNSET else c for c in action.changes)
+    return replace(action, changes=tuple(changes))

@@ -50,12 +50,9 @@ class Workspace:
 
     lock_wait = 10.0  # seconds (L13)
 
-    def __init__(
-        self, setup: Setup, store: LocalStore, providers: Mapping[str, Provider], *, applying: bool = False
-    ) -> None:
-        """`applying` lets the sources of secrets be asked that only apply may (commands)."""
+    def __init__(self, setup: Setup, store: LocalStore, providers: Mapping[str, Provider]) -> None:
         self.setup = setup
-        self.vault = Vault(setup.root.parent, applying=applying)
+        self.vault = Vault(setup.root.parent)
         self.store = store
         self._providers = providers
         self._places: dict[tuple[str, ...], Place] = {}
@@ -189,7 +186,6 @@ class Workspace:
             damaged=state.damaged if state else (),
             shared=home.shared,
             restart=home.restart,
-            applying=self.vault.applying,
         )
 
     def _desired(self, home_id: str, ref: HomeRef) -> dict[Address, Resource]:

@@ -51,20 +51,20 @@ class World:
     def setup(self, text: str) -> None:
         self.text = text.replace("HOME", str(self.root))
 
-    def space(self, *, applying: bool = False) -> Workspace:
+    def space(self) -> Workspace:
         setup = load_text(self.text, "setup.yaml", self.root)
         store = LocalStore(self.root / "state", self.store.files)
-        return Workspace(setup, store, {"hermes": self.provider}, applying=applying)
+        return Workspace(setup, store, {"hermes": self.provider})
 
     def plan(self, options: Options | None = None) -> Plan:
         return self.space().plan(options or Options())
 
     def apply(self, consent: Consent | None = None, options: Options | None = None) -> list[Event]:
         """Plans and applies; without a consent everything is agreed to, deletes included, as at a terminal."""
-        space, options = self.space(applying=True), options or Options()
+        space, options = self.space(), options or Options()
         plan = space.plan(options)
         if consent is None:
-            rows = frozenset(h.digests[a.address] for h in plan.homes for a in h.open)
+            rows = frozenset(digest for h in plan.homes for digest in h.asked)
             consent = Consent(yes=True, approved=rows, terminal=True, reviewed=True)
         consent = replace(consent, restore=options.restore, allow=options.allow)
         return list(apply(plan, consent, space, options))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reconciler.action import CLEAR, Action, Fact, Hold, Row
+from reconciler.action import CLEAR, Action, Clear, Fact, Hold, Row
 from reconciler.observe import Observation, Observed, Unknown
 from reconciler.values import members
 from reconciler_specs.address import Kind
@@ -29,6 +29,9 @@ def facts(
             found.add(Fact.WIDENS_ACCESS)
         if "secret" in changed:
             found.add(Fact.NEW_CREDENTIAL)
+        events = next((c for c in action.changes if c.field == "events" and c.field in changed), None)
+        if events is not None and action.row is Row.UPDATE and _wakes_more(events.write, seen.get("events")):
+            found.add(Fact.WIDENS_ACCESS)
         if changed - {"description"} and desired.get("deliver", seen.get("deliver", "local")) != "local":
             found.add(Fact.REACHES_PEOPLE)
         return found
@@ -77,3 +80,10 @@ def review(action: Action, observation: Observation, restart: str) -> Action:
     late = late or any(change.writes and change.field in _AT_START for change in action.changes)
     note = f"takes effect when the gateway restarts: {restart}" if late else "takes effect with the next message"
     return replace(action, notes=(*action.notes, note))
+
+
+def _wakes_more(write: Json | Clear, seen: Json) -> bool:
+    """Whether more events wake the agent: without a list all do."""
+    new = set(members(write)) if write is not CLEAR else set()
+    old = set(members(seen)) if isinstance(seen, list) else set()
+    return not new or (bool(old) and bool(new - old))

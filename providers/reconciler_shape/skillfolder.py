@@ -30,6 +30,7 @@ LINK = "a link; links are not followed here"
 MOST = 200
 LARGEST = 1 << 20  # bytes of a file
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")  # the names that `_write` gives
 _NAME = re.compile(r"name:[ \t]*(.*?)[ \t]*\Z")
 
 
@@ -86,6 +87,8 @@ def read(folder: Path) -> dict[str, str]:
         raise Odd(LINK)
     for here, inner, files in os.walk(folder):
         inner[:] = [each for each in inner if each not in IGNORED]
+        # What a write of ours left that was cut off is no part of the skill.
+        files = [each for each in files if not _UNFINISHED.fullmatch(each)]
         for name in (*files, *(each for each in inner if (Path(here) / each).is_symlink())):
             path = Path(here) / name
             relative = path.relative_to(folder).as_posix()

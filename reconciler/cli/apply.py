@@ -54,7 +54,7 @@ def apply(
     from ..plan import Options
     from .common import check_guards, check_targets, workspace
 
-    space = workspace(file, state, applying=True)
+    space = workspace(file, state)
     options = Options(
         targets=check_targets(space, [*(targets or []), *((restore or []) if not targets else [])]),
         restore=check_targets(space, restore or []),
@@ -86,7 +86,7 @@ def provision(
     from ..plan import Options
     from .common import check_targets, workspace
 
-    space = workspace(file, state, applying=True)
+    space = workspace(file, state)
     check_targets(space, [home])
     if home not in space.setup.homes:
         raise UsageError(f"{home}: give the id of a home", hint=f"homes: {', '.join(space.setup.homes)}")
@@ -163,7 +163,7 @@ def _consent(
     from ..consent import Consent
     from ..errors import UsageError
 
-    everything = frozenset(d for h in made.homes for a in h.open for d in (h.digests[a.address],))
+    everything = frozenset(digest for h in made.homes for digest in h.asked)
     asked = Consent(yes=yes, reviewed=reviewed, named=options.targets, restore=options.restore, allow=options.allow)
     if approved is not None:
         return replace(asked, approved=frozenset(approved), only_approved=True)
@@ -200,6 +200,8 @@ def _no_longer(made: Plan, approved: Mapping[str, str]) -> Iterator[Event]:
     for address in dict.fromkeys(approved.values()):
         if address in now and address not in going_on:
             home, action = now[address]
+            if action.source and action.hold is None and not action.changes:
+                continue  # its source was asked, and gives what the home has
             held = action.hold.why if action.hold else ", ".join(f"{c.field}: {c.row}" for c in action.changes)
             reason = f"approved, and changed since: now {action.row}, {held or 'nothing to do'}"
             yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")

@@ -84,11 +84,8 @@ class Installed(Mapping[str, "Provider"]):
         return len(providers())
 
 
-def workspace(file: Path | None, state: Path | None, *, applying: bool = False) -> Workspace:
-    """The setup, its state and the providers it needs; `applying` for what will write to homes.
-
-    Raises SpecError, StateError or UsageError.
-    """
+def workspace(file: Path | None, state: Path | None) -> Workspace:
+    """The setup, its state and the providers it needs. Raises SpecError, StateError or UsageError."""
     from reconciler_specs.load import load
     from reconciler_state.local import LocalStore
 
@@ -97,7 +94,7 @@ def workspace(file: Path | None, state: Path | None, *, applying: bool = False) 
     setup = load(setup_path(file))
     installed = Installed()
     check_doors(setup, installed)
-    return Workspace(setup, LocalStore(state_dir(state)), installed, applying=applying)
+    return Workspace(setup, LocalStore(state_dir(state)), installed)
 
 
 def check_doors(setup: Setup, found: Mapping[str, Provider]) -> None:

@@ -95,10 +95,10 @@ class World:
             f"    profiles:\n      default:\n{body or '        {}' + chr(10)}{extra}"
         )
 
-    def space(self, text: str, *, applying: bool = False) -> Workspace:
+    def space(self, text: str) -> Workspace:
         setup = load_text(text, "setup.yaml", self.root)
         store = LocalStore(self.root / "state")
-        return Workspace(setup, store, {self.kit.provider.harness: self.provider}, applying=applying)
+        return Workspace(setup, store, {self.kit.provider.harness: self.provider})
 
     def plan(self, text: str, options: Options | None = None) -> Plan:
         return self.space(text).plan(options or Options())
@@ -109,10 +109,10 @@ class World:
         return {a.address.path or "home": a for a in plan.homes[0].actions}
 
     def apply(self, text: str, options: Options | None = None, consent: Consent | None = None) -> list[Event]:
-        space, options = self.space(text, applying=True), options or Options()
+        space, options = self.space(text), options or Options()
         plan = space.plan(options)
         if consent is None:
-            rows = frozenset(h.digests[a.address] for h in plan.homes for a in h.open)
+            rows = frozenset(digest for h in plan.homes for digest in h.asked)
             consent = Consent(yes=True, approved=rows, terminal=True, reviewed=True)
         return list(apply(plan, replace(consent, restore=options.restore, allow=options.allow), space, options))
 

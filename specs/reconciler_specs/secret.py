@@ -95,7 +95,9 @@ def _command(value: Any) -> list[str]:
     found = []
     for i, item in enumerate(value):
         try:
-            found.append(text(item))
+            found.append(filled(item) if i == 0 else text(item))
+            if "\0" in found[-1]:
+                raise Refusal("a NUL cannot be given to a program")
         except Refusal as refusal:
             raise refusal.under(i) from refusal
     return found

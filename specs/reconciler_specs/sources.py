@@ -97,7 +97,10 @@ class Sources:
 
     def folder_of(self, name: str, node: Node, most: int) -> dict[str, str]:
         """The texts of all files in the folder that `node` names, by their relative POSIX paths. Raises Unusable."""
-        folder = self.inside(self.folders.get(node.file, self.root) / name)
+        try:
+            folder = self.inside(self.folders.get(node.file, self.root) / name)
+        except ValueError as error:  # a NUL
+            raise Unusable("it is no path") from error
         if not folder.is_dir():
             raise Unusable("there is no such folder")
         found: dict[str, str] = {}
@@ -105,6 +108,8 @@ class Sources:
             if path.is_dir() and not path.is_symlink():
                 continue
             inner = path.relative_to(folder).as_posix()
+            if any("\ud800" <= letter <= "\udfff" for letter in inner):
+                raise Unusable("the name of a file in it is not UTF-8 text")
             if len(found) >= most:
                 raise Unusable(f"it holds more than {most} files")
             try:

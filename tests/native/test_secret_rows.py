@@ -54,7 +54,7 @@ class Lab:
         self.root = root
         init(root / "home")
 
-    def space(self, *, applying: bool) -> Workspace:
+    def space(self) -> Workspace:
         text = (
             "version: 1\nname: solo\nsecrets: {API_KEY: {env: SOURCE}, CODER_KEY: {env: SOURCE}}\nhomes:\n  main:\n"
             f"    harness: native\n    path: {self.root}/home\n    first_contact: adopt\n    profiles:\n"
@@ -62,18 +62,18 @@ class Lab:
             "      coder:\n        settings: {x.api_key: {secret: CODER_KEY}}\n"
         )
         setup = load_text(text, "setup.yaml", self.root)
-        return Workspace(setup, LocalStore(self.root / "state"), {"native": PROVIDER}, applying=applying)
+        return Workspace(setup, LocalStore(self.root / "state"), {"native": PROVIDER})
 
     def apply(self) -> list[Outcome | None]:
-        space = self.space(applying=True)
+        space = self.space()
         plan = space.plan(Options())
-        rows = frozenset(h.digests[a.address] for h in plan.homes for a in h.open)
+        rows = frozenset(digest for h in plan.homes for digest in h.asked)
         events = list(apply(plan, Consent(yes=True, approved=rows, terminal=True, reviewed=True), space, Options()))
         assert FIRST not in repr((plan, events)) and SECOND not in repr((plan, events))
         return [e.outcome for e in events if e.what == "outcome"]
 
     def open(self) -> int:
-        return sum(len(h.open) for h in self.space(applying=False).plan(Options()).homes)
+        return sum(len(h.open) for h in self.space().plan(Options()).homes)
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -110,5 +110,5 @@ def test_an_env_that_changed_since_the_plan_is_not_written_over(
     lab.apply()
     assert lab.open() == 0
     (tmp_path / "home/.env").write_text("API_KEY=somebody-elses\n")
-    found = {str(a.address): a for a in lab.space(applying=False).plan(Options()).homes[0].actions}
+    found = {str(a.address): a for a in lab.space().plan(Options()).homes[0].actions}
     assert found["main/secrets/API_KEY"].held_fields

@@ -133,8 +133,8 @@ class There(Story):
 
     spaces: list[Workspace]
 
-    def space(self, text: str, *, applying: bool = False) -> Workspace:
-        self.spaces.append(super().space(text, applying=applying))
+    def space(self, text: str) -> Workspace:
+        self.spaces.append(super().space(text))
         return self.spaces[-1]
 
     def setup(self, profiles: str, first: str = "adopt", door: str = "") -> str:

@@ -160,8 +160,8 @@ def test_a_plan_file_approves_a_rotation_that_only_apply_can_see(world: World, t
     assert [e.outcome for e in events if e.what == "outcome"] == [Outcome.APPLIED]
     assert kept(world) == OLD
     source.write_text(CANARY)
-    events = world.apply(Consent(only_approved=True))
-    assert [e.outcome for e in events if e.what == "outcome"] == [Outcome.REFUSED]
+    assert not world.apply(Consent(only_approved=True))  # nobody agreed to ask its source
+    assert kept(world) == OLD
 
 
 def test_a_source_that_fails_holds_what_needs_it(world: World) -> None:
@@ -170,8 +170,8 @@ def test_a_source_that_fails_holds_what_needs_it(world: World) -> None:
     events = world.apply()
     assert kept(world) is None and world.home().writes == 0
     assert not [e for e in events if e.outcome is Outcome.APPLIED and e.row != Row.ADOPT]
-    held = world.space(applying=True).plan(Options()).homes[0].actions
-    assert all(a.hold is not None for a in held if a.row is not Row.ADOPT)
+    told = {str(e.address): (e.outcome, e.reason) for e in events if e.what == "outcome"}
+    assert told[ADDRESS][0] is Outcome.HELD and "the environment has no NOWHERE_AT_ALL" in told[ADDRESS][1]
 
 
 def test_a_reference_that_a_door_turned_literal_stops_the_home(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,3 +203,35 @@ def test_a_plan_of_one_checkout_approves_in_another(tmp_path: Path) -> None:
         digests.append(words(source, str(folder)))
         assert words(source, str(tmp_path / "else")) == f"file {folder / 'value'}"
     assert digests == ["file value"] * 2
+
+
+def test_no_program_is_asked_before_somebody_has_agreed_to_it(world: World, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    setup(world, {"command": [sys.executable, "-c", f"open({str(ran)!r}, 'a').write('x'); print({CANARY!r})"]})
+    world.apply(Consent())
+    world.apply(Consent(yes=True))
+    world.apply(Consent(approved=frozenset({"another"}), only_approved=True))
+    assert not ran.exists() and kept(world) is None
+    world.apply(Consent(yes=True, named=("main", "main/*")))
+    assert ran.read_text() == "x" and kept(world) == CANARY
+    # Nothing differs now, so that only a check of the source is left; it is not asked unasked for either.
+    world.apply(Consent(yes=True))
+    assert ran.read_text() == "x"
+    world.apply()
+    assert ran.read_text() == "xx"
+
+
+@pytest.mark.parametrize("brought", [True, False])
+def test_what_becomes_keep_stays_in_the_home(world: World, monkeypatch: pytest.MonkeyPatch, brought: bool) -> None:
+    if not brought:
+        world.home().secrets[""]["BOT_TOKEN"] = CANARY
+    monkeypatch.setenv("SOURCE", CANARY)
+    setup(world, {"env": "SOURCE"})
+    world.apply()
+    for source in ("keep", None):
+        setup(world, source, job=source is not None)
+        world.apply()
+        assert kept(world) == CANARY
+        assert not world.plan().homes[0].open
+    world.home().secrets[""]["BOT_TOKEN"] = OLD
+    assert not world.plan().homes[0].open

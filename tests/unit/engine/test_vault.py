@@ -14,6 +14,7 @@ import pytest
 
 from reconciler import vault
 from reconciler.observe import Unknown
+from reconciler.secret import words
 from reconciler.vault import Value, Vault
 
 TEXT = "canary value"
@@ -42,6 +43,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no text": ({"file": "{here}/binary"}, "not UTF-8 text"),
     "no such key": ({"dotenv": {"file": "{here}/.env", "key": "NONE"}}, "has no NONE"),
     "no program": ({"command": ["/nowhere/op"]}, "cannot be started"),
+    "no such user": ({"file": "~nobody-of-that-name/x"}, "is no path here"),
+    "what cannot be read": ({"file": "/proc/self/mem"}, "error"),
     "a program that fails": (say("import sys; print('x'); sys.exit(3)"), "ended with 3"),
     "a program without an answer": (say("pass"), "gave nothing"),
     "a program that says too much": (say("print('x' * 70000)"), "more than 65536 bytes"),
@@ -62,6 +65,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def asked(folder: Path, source: dict[str, Any]) -> Value | Unknown:
+    """What a source gives once somebody has agreed to its row."""
+    made = Vault(folder)
+    made.permit(source)
+    return made.fetch(source)
+
+
 def source_in(folder: Path, source: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(json.dumps(source).replace("{here}", str(folder)))
     return made
@@ -70,14 +80,14 @@ def source_in(folder: Path, source: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", FETCHED)
 def test_fetched(case: str, here: Path) -> None:
     source, want = FETCHED[case]
-    found = Vault(here, applying=True).fetch(source_in(here, source))
+    found = asked(here, source_in(here, source))
     assert isinstance(found, Value) and found.reveal() == want
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_not_fetched(case: str, here: Path) -> None:
     source, why = REFUSED[case]
-    found = Vault(here, applying=True).fetch(source_in(here, source))
+    found = asked(here, source_in(here, source))
     assert isinstance(found, Unknown) and why in found.reason
 
 
@@ -94,7 +104,7 @@ def test_a_plan_looks_at_nothing_outside_the_folder(here: Path, tmp_path_factory
 def test_a_program_that_hangs_is_given_up(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vault, "SECONDS", 0.5)
     began = time.monotonic()
-    found = Vault(here, applying=True).fetch(say("import time; time.sleep(60)"))
+    found = asked(here, say("import time; time.sleep(60)"))
     assert isinstance(found, Unknown) and "no answer" in found.reason
     assert time.monotonic() - began < 30
 
@@ -106,3 +116,25 @@ def test_a_value_shows_nowhere() -> None:
     for save in (pickle.dumps, copy.copy):
         with pytest.raises(TypeError):
             save(value)
+
+
+def test_two_commands_that_read_the_same_are_two(here: Path) -> None:
+    """What is asked once is told apart by its parts, not by how it looks in a plan."""
+    one, two = ({"command": ["printf", "%s-", *more]} for more in (["a b"], ["a", "b"]))
+    made = Vault(here)
+    made.permit(one)
+    assert isinstance(made.fetch(two), Unknown)
+    made.permit(two)
+    found = [made.fetch(source) for source in (one, two)]
+    assert [value.reveal() for value in found if isinstance(value, Value)] == ["a b-", "a-b-"]
+    assert words(one) != words(two)
+
+
+def test_a_program_that_says_no_end_is_stopped_with_all_that_it_started(here: Path) -> None:
+    found = asked(here, {"command": ["sh", "-c", "sleep 300 & echo $! > pid; yes"]})
+    assert isinstance(found, Unknown) and "more than" in found.reason
+    pid = int((here / "pid").read_text())
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
