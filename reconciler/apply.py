@@ -76,7 +76,7 @@ def apply(
 
 
 def _permit(home: HomePlan, consent: Consent, workspace: Workspace) -> bool:
-    """Lets those sources of secrets be asked whose rows are agreed to; whether some are such that a plan may not ask."""
+    """Lets those sources of secrets be asked whose rows are agreed to; whether some are checks only."""
     checks = [a for a in home.checks if consent.refusal(a, row_digest(home.ref, a), ()) is None]
     rows = [a for a in home.open if a.source and consent.refusal(a, home.digests[a.address], ()) is None]
     for action in (*checks, *rows):
