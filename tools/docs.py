@@ -61,18 +61,31 @@ FIELDS: Mapping[Kind, Mapping[str, Json]] = {
         "secret": {"secret": "HOOK"}, "events": ["push"], "prompt": "x", "deliver": {"to": "slack"}, "skills": ["x"],
         "deliver_only": True, "description": "x",
     },
+    Kind.MCP_SERVER: {
+        "command": "x", "args": ["-y"], "env": {"A": "b"}, "cwd": "/srv", "transport": "sse",
+        "url": "https://example.org",
+        "headers": {"A": "b"}, "timeout": 30, "enabled": True, "extra": {"a": 1},
+    },
+    Kind.TOOLSET: {"tools": ["web"]},
+    Kind.SKILL: {"enabled": True, "content": "0" * 24},
+    Kind.PLUGIN: {"enabled": True, "config": {"a": 1}},
+    Kind.SECRET: {"value": {"env": "A"}, "present": True},
     Kind.KIT: {
         "source": "viable:project", "kit": ready_kit("kanban"), "types": ["task"], "board": {"slug": "house"},
     },
 }  # fmt: skip
 KEYS: Mapping[Kind, str] = {
     Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md", Kind.CHANNEL: "telegram",
-    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook", Kind.KIT: "delivery",
+    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook", Kind.KIT: "delivery", Kind.MCP_SERVER: "files", Kind.TOOLSET: "default",
+    Kind.SKILL: "house", Kind.PLUGIN: "disk-cleanup", Kind.SECRET: "A_TOKEN",
 }  # fmt: skip
 
 
 # What a thing of the kind is never without.
-WITH: Mapping[Kind, Mapping[str, Json]] = {Kind.ROUTE: {"match": {"channel": "slack"}, "profile": "default"}}
+WITH: Mapping[Kind, Mapping[str, Json]] = {
+    Kind.ROUTE: {"match": {"channel": "slack"}, "profile": "default"},
+    Kind.WEBHOOK: {"secret": {"secret": "HOOK"}},
+}
 
 
 def pages() -> dict[str, str]:
@@ -269,6 +282,8 @@ def _stores(provider: Provider, kind: Kind, field: str, sample: Json, version: s
     """Whether the provider takes a value of the field, in a home of this version."""
     if kind not in provider.traits:
         return "no"
+    if kind is Kind.SECRET:
+        return "yes"  # the engine's own, wherever there is a door for it
     key = KEYS.get(kind, "")
     fields = {**WITH.get(kind, {}), field: sample}
     resource = Resource(Address("main", "default", kind, key), fields, {n: shape_of(v) for n, v in fields.items()})
