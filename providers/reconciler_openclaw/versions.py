@@ -41,8 +41,8 @@ def _two(installed: str, other: str) -> str:
     if home.version(installed) > home.version(other):
         return (
             f"OpenClaw {installed} is installed, and the home is one of {other}: start its gateway once with the "
-            "installed version, which moves the home over (openclaw.json is written anew, without its comments; the old "
-            "database stays beside the new one), and plan again"
+            "installed version, which moves the home over (openclaw.json is written anew, without its comments; the "
+            "old database stays beside the new one), and plan again"
         )
     return f"OpenClaw {installed} is installed, and the home is one of {other}, which an older one refuses to write"
 
