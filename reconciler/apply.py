@@ -77,13 +77,23 @@ def apply(
 
 def _permit(home: HomePlan, consent: Consent, workspace: Workspace) -> bool:
     """Lets those sources of secrets be asked whose rows are agreed to; whether some are checks only."""
-    checks = [a for a in home.checks if consent.refusal(a, row_digest(home.ref, a), ()) is None]
-    rows = [a for a in home.open if a.source and consent.refusal(a, home.digests[a.address], ()) is None]
+    sourced = [a for a in home.open if a.source]
+    if not (sourced or home.checks):
+        return False
+    asked = _asked(home, consent, workspace)
+    checks = [a for a in home.checks if asked.refusal(a, row_digest(home.ref, a), ()) is None]
+    rows = [a for a in sourced if asked.refusal(a, home.digests[a.address], ()) is None]
     for action in (*checks, *rows):
         resource = home.resources.get(action.address)
         if resource is not None:
             workspace.vault.permit(resource.options[SOURCE])
     return bool(checks)
+
+
+def _asked(home: HomePlan, consent: Consent, workspace: Workspace) -> Consent:
+    """The consent as it counts for this home: one from inside its own process tree does not."""
+    provider = workspace.provider(home.ref.harness)
+    return replace(consent, insider=provider.insider(home.ref, workspace.ancestors()))
 
 
 def _failed(home: HomePlan, error: ReconcilerError) -> Event:
@@ -111,8 +121,7 @@ def _prepare(
         outcome = Outcome.FAILED if fresh.failed else Outcome.HELD
         yield Event("home-end", home.id, outcome=outcome, reason=reason, command=command)
         return
-    provider = workspace.provider(home.ref.harness)
-    asked = replace(consent, insider=provider.insider(home.ref, workspace.ancestors()))
+    asked = _asked(home, consent, workspace)
     unattended = workspace.unattended(home.id)
     seen = {*home.digests.values(), *home.asked}
     permitted: list[Action] = []

@@ -235,3 +235,13 @@ def test_what_becomes_keep_stays_in_the_home(world: World, monkeypatch: pytest.M
         assert not world.plan().homes[0].open
     world.home().secrets[""]["BOT_TOKEN"] = OLD
     assert not world.plan().homes[0].open
+
+
+def test_an_agent_in_the_home_makes_us_ask_no_program(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = tmp_path / "ran"
+    setup(world, {"command": [sys.executable, "-c", f"open({str(ran)!r}, 'a').write('x'); print({CANARY!r})"]})
+    monkeypatch.setattr(type(world.memory), "insider", lambda *_: "it runs below the gateway")
+    world.apply()
+    assert not ran.exists() and kept(world) is None
