@@ -21,7 +21,8 @@ def demo(name: str) -> str:
     script = ROOT / "examples" / name / "demo.sh"
     done = subprocess.run(["bash", str(script)], env=env, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not done.stderr
+    # Nothing goes wrong on the way; what a door waits for is told there.
+    assert all(line.startswith("  … main: ") for line in done.stderr.splitlines()), done.stderr
     return done.stdout
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from reconciler.cli.app import add_commands, app
+from reconciler.cli.app import COMMANDS, add_commands, app
 from reconciler.cli.render.explain import GUARDS, KINDS
 from reconciler.event import EXIT
 from reconciler.observe import Observation
@@ -197,7 +197,9 @@ def commands() -> dict[str, Any]:
 
 def commands_page() -> str:
     parts = [HEAD, "# Command reference\n"]
-    for name, command in commands().items():
+    # In one order, whichever command this process was first asked for.
+    order = {name: place for place, name in enumerate(COMMANDS)}
+    for name, command in sorted(commands().items(), key=lambda c: (order.get(c[0].split()[0], len(order)), c[0])):
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option" and "--help" not in p.opts]
         words = [_argument(p) for p in arguments]
