@@ -189,7 +189,7 @@ def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Ac
     resource = inputs.resources.get(address)
     there = isinstance(observation.at(address.profile, Kind.SECRET, address.key), Observed)
     source = str(resource.options[secret.SAID]) if resource else "left the setup"
-    action = secret.kept(action, resource)
+    action = secret.kept(action, resource, inputs.resources.values())
     facts = action.facts | {Fact.NEW_CREDENTIAL} if action.writes else action.facts
     return replace(action, source=source, facts=facts, reason=secret.standing(action, resource, there))
 
@@ -376,7 +376,11 @@ def _home_hold(
 
 def _notes(inputs: HomeInputs, observation: Observation, canons: Mapping[Address, Canon]) -> Collection[str]:
     unchecked = [a.key for a, r in inputs.resources.items() if secret.UNCHECKED in r.options and not canons[a].held]
-    notes = [f"? not checked here, but by apply: {', '.join(sorted(set(unchecked)))}"] if unchecked else []
+    notes = (
+        [f"? not checked here, but by an apply that you agree to: {', '.join(sorted(set(unchecked)))}"]
+        if unchecked
+        else []
+    )
     notes += [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
     before = inputs.state.version if inputs.state else ""
     if before and observation.version and before != observation.version:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
-from reconciler_specs.secret import KEEP
+from reconciler_specs.secret import KEEP, named_by
 from reconciler_specs.shape import SCALAR, Json
 from reconciler_state.record import Owned
 
@@ -106,11 +106,12 @@ def digests(owned: Mapping[str, Owned]) -> tuple[dict[str, str], dict[str, str]]
     return now, {digest: name for digest, name in before.items() if digest not in now}
 
 
-def kept(action: Action, resource: Resource | None) -> Action:
-    """A secret's row, so that only a value that we brought is ever taken away: what is `keep` now, or was all along,
-    is let go of. Pure."""
+def kept(action: Action, resource: Resource | None, resources: Iterable[Resource]) -> Action:
+    """A secret's row, so that only a value that we brought and that nothing names any more is taken away: what is
+    `keep` now, or was all along, is let go of. A name without a source is `keep`. Pure."""
     gone = {c.field for c in action.changes if c.row is FieldRow.UNSET}
-    if not gone or (resource is None and "value" in gone):
+    named = resource is not None or any(action.address.key in named_by(other) for other in resources)
+    if not gone or ("value" in gone and not named):
         return action
     changes = (replace(c, row=FieldRow.RELEASE, write=None) if c.row is FieldRow.UNSET else c for c in action.changes)
     return replace(action, changes=tuple(changes))

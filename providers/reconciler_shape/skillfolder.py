@@ -30,7 +30,7 @@ LINK = "a link; links are not followed here"
 MOST = 200
 LARGEST = 1 << 20  # bytes of a file
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")  # the names that `_write` gives
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")  # the names that `put` gives
 _NAME = re.compile(r"name:[ \t]*(.*?)[ \t]*\Z")
 
 
@@ -177,6 +177,11 @@ def _write(folder: int, name: str, data: bytes) -> None:
         mode = stat.S_IMODE(info.st_mode) & 0o777 if stat.S_ISREG(info.st_mode) else mode
         if stat.S_ISREG(info.st_mode) and _same(folder, name, data):
             return
+    put(folder, name, data, mode)
+
+
+def put(folder: int, name: str, data: bytes, mode: int) -> None:
+    """A file in an opened folder, whole or as it was. Raises OSError."""
     other = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
     fd = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import secrets
 import stat
 from typing import Any
 
 from reconciler_shape import block as blocks
 from reconciler_shape.plain import digest
+from reconciler_shape.skillfolder import put
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMIT = 1 << 20
@@ -52,7 +52,7 @@ def _one(op: dict[str, Any], home: str, key: bytes, owner: str) -> tuple[str, st
         if "block" in op:
             text = blocks.put(text, op["path"], owner, op["block"])
         mode = int(op["mode"], 8) if op.get("mode") else mode if data is not None else _usual(op["path"])
-        _write(folder, name, text.encode("utf-8"), mode)
+        put(folder, name, text.encode("utf-8"), mode)
     finally:
         os.close(folder)
     return "ok", ""
@@ -72,7 +72,7 @@ def _delete(op: dict[str, Any], folder: int, name: str, data: bytes | None, mode
         return "ok", ""
     left = "" if op["what"] == "whole" else blocks.put(data.decode("utf-8"), op["path"], owner, None)
     if left:
-        _write(folder, name, left.encode("utf-8"), mode)
+        put(folder, name, left.encode("utf-8"), mode)
     else:
         os.unlink(name, dir_fd=folder)
         os.fsync(folder)
@@ -105,20 +105,3 @@ def _read(folder: int, name: str) -> tuple[bytes | None, int]:
         if info.st_size > _LIMIT:
             raise OSError(0, f"larger than {_LIMIT} bytes")
         return file.read(), stat.S_IMODE(info.st_mode) & 0o777
-
-
-def _write(folder: int, name: str, data: bytes, mode: int) -> None:
-    other = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
-    fd = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(fd, mode)
-            os.fsync(fd)
-        os.replace(other, name, src_dir_fd=folder, dst_dir_fd=folder)
-        os.fsync(folder)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(other, dir_fd=folder)
-        raise

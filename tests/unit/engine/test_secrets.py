@@ -12,6 +12,7 @@ import pytest
 
 from reconciler import planfile
 from reconciler.action import Action, FieldRow, Row
+from reconciler.cli.render.ask import question
 from reconciler.consent import Consent
 from reconciler.event import Outcome
 from reconciler.plan import Options
@@ -245,3 +246,22 @@ def test_an_agent_in_the_home_makes_us_ask_no_program(
     monkeypatch.setattr(type(world.memory), "insider", lambda *_: "it runs below the gateway")
     world.apply()
     assert not ran.exists() and kept(world) is None
+
+
+def test_a_source_that_leaves_takes_no_secret_from_what_still_names_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name without a source is `keep`."""
+    monkeypatch.setenv("SOURCE", CANARY)
+    setup(world, {"env": "SOURCE"})
+    world.apply()
+    setup(world, None)
+    world.apply()
+    assert kept(world) == CANARY and not world.plan().homes[0].open
+
+
+def test_the_question_says_what_will_be_asked(world: World) -> None:
+    setup(world, command(CANARY))
+    assert question(world.plan(), reviewed=False) == "Carry out 3 row(s), 2 of them need you to look?"
+    world.apply()
+    assert question(world.plan(), reviewed=False) == "Ask the source of BOT_TOKEN, and write what differs?"
