@@ -36,7 +36,7 @@ LIBRARIES = {
     "pydantic": {"specs/reconciler_specs/*.py", "providers/reconciler_viable/shapes.py"},
     "dotenv": {"reconciler/vault.py"},
     "deepdiff": set(),
-    "git": set(),
+    "git": {"state/reconciler_state/repository.py"},
     "httpx": {"providers/reconciler_viable/wire.py"},
     "uvicorn": {"providers/reconciler_viable/serving.py"},
     "rich": set(),
