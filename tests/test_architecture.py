@@ -37,7 +37,7 @@ LIBRARIES = {
     "dotenv": {"reconciler/vault.py"},
     "deepdiff": set(),
     "git": {"state/reconciler_state/repository.py"},
-    "httpx": {"providers/reconciler_viable/wire.py"},
+    "httpx": {"providers/reconciler_viable/wire.py", "reconciler/outbox.py"},
     "uvicorn": {"providers/reconciler_viable/serving.py"},
     "rich": set(),
 }

@@ -138,6 +138,10 @@ def _carry_out(
         out(apply_json(made, told, code))
     else:
         reporter.close(made, told)
+    if space.setup.notify:
+        from .notify import tell_others
+
+        tell_others(space, made, told, whole=not options.targets)
     return code
 
 

@@ -17,6 +17,7 @@ from .exclusive import one_credential_once
 from .home import FIELDS as HOME_FIELDS
 from .home import NOT_IN_TEMPLATE, PROFILE_FIELDS, Place, read_home
 from .include import included
+from .notify import read_notify
 from .policy import Policy, read_policy
 from .reading import LATER, THING_KEYS, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
 from .screen import screen
@@ -43,6 +44,7 @@ FIELDS: Fields = {
     "templates": Field("What several homes have in common, by name.", {"type": "object"}),
     "homes": Field("The homes, by your own names for them.", {"type": "object"}),
     "moved": Field("Things that have another address now.", {"type": "array"}),
+    "notify": Field("Who is told what came of a run, by your own names for them.", {"type": "object"}),
     "released": Field("Addresses that are let go of without a delete.", {"type": "array", "items": {"type": "string"}}),
 }
 INCLUDE_KEYS = ("version", "homes", "templates", "places", "secrets")
@@ -159,6 +161,7 @@ class _Loader:
             released=self._released(root, homes),
             policy=policy,
             parameters=parameters,
+            notify=read_notify(root.get("notify"), found),
             files=tuple(self.sources.files),
         )
 

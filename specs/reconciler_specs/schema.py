@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import file, home, inference, job, load, policy, profile, secret
+from . import file, home, inference, job, load, notify, policy, profile, secret
 from .reading import NAMES, TEXT, Fields, Schema, marks_schema, ref
 from .table import Table
 from .tables import TABLES
@@ -157,6 +157,7 @@ def _definitions() -> dict[str, Schema]:
             "else": ref("WholeHome"),
         },
         **{name: schema for table in TABLES.values() for name, schema in _of_table(table).items()},
+        "Notify": _closed(_fields(notify.FIELDS), ["url"]),
         "Moved": _closed({"from": TEXT, "to": TEXT}, ["from", "to"]),
     }
     models = definitions["InferencePart"]["properties"]["models"]["anyOf"][0]
@@ -195,6 +196,7 @@ def generate() -> dict[str, Any]:
         "parameters": _by_name(ref("Parameter")),
         "places": _by_name(ref("Place")),
         "policy": ref("Policy"),
+        "notify": _by_name(ref("Notify")),
         "secrets": _by_name(ref("Source"), _SECRET),
         "templates": _by_name(ref("Template")),
         "homes": {**_by_name(ref("Home")), "type": "object"},

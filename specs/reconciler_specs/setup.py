@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .address import Address
 from .errors import Where
+from .notify import NotifyTarget
 from .policy import DEFAULTS, Policy
 from .resource import Resource
 from .shape import Json
@@ -61,6 +62,7 @@ class Setup:
     released: tuple[Address, ...] = ()
     policy: Policy = field(default_factory=Policy)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    notify: Mapping[str, NotifyTarget] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
 
     def policy_of(self, home_id: str) -> Policy:
