@@ -6,6 +6,7 @@ Called by the command line and by anyone from Python: without a `Consent` that p
 from __future__ import annotations
 
 import queue
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -52,11 +53,12 @@ def apply(
     thread with a `note` for each wait, while the door waits and no event can be yielded. Raises StateError before the
     first write when state, journal or lock cannot be written.
     """
+    run = secrets.token_hex(6)
     homes = [h for h in plan.homes if _permit(h, consent, workspace) or h.open]
     with ExitStack() as locks:
         ready: list[_Ready] = []
         for home in homes:
-            yield from _prepare(home, consent, workspace, options, locks, ready)
+            yield from _prepare(home, consent, workspace, options, locks, ready, run)
         ready = [r for r in ready if r.permitted]
         if ready:
             workspace.probe()
@@ -107,6 +109,7 @@ def _prepare(
     options: Options,
     locks: ExitStack,
     ready: list[_Ready],
+    run: str,
 ) -> Iterator[Event]:
     """Locks a home, plans it again, and tells which of its rows may go on."""
     try:
@@ -150,7 +153,7 @@ def _prepare(
                 continue
             reason = f"the home or the setup changed since the plan: now {_now(now)}"
             yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
-    ready.append(_Ready(fresh, HomeRun(fresh, workspace, guard), tuple(permitted)))
+    ready.append(_Ready(fresh, HomeRun(fresh, workspace, guard, run), tuple(permitted)))
 
 
 def _now(action: Action | None) -> str:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.shape import Class
-from reconciler_state.journal import Done, Intent, Planned
+from reconciler_state.journal import Done, Intent
 from reconciler_state.record import Base, HomeState, Owned
 
 from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome, Tell, untold
+from .intent import ended, planned, unmanaged
 from .match import place_id, remembered
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
-from .plan import HomePlan, row_digest
+from .plan import HomePlan
 from .provider import Answer, Code, Door, Step, traits_of
 from .secret import with_former
 from .steps import steps
@@ -40,8 +41,9 @@ POLL = 0.2
 class HomeRun:
     """The run of one home. `carry_out` is a generator and may be iterated once."""
 
-    def __init__(self, plan: HomePlan, workspace: Workspace, guard: HomeGuard) -> None:
+    def __init__(self, plan: HomePlan, workspace: Workspace, guard: HomeGuard, run: str = "") -> None:
         self._plan = plan
+        self._run = run
         self._workspace = workspace
         self._guard = guard
         self._provider = workspace.provider(plan.ref.harness)
@@ -64,7 +66,9 @@ class HomeRun:
         with ExitStack() as stack:
             self._workspace.keep_key(plan.ref)
             found = plan.state if plan.serial else None
-            self._journal.start(owner=plan.owner, state=found, version=plan.version or "")
+            self._journal.start(
+                owner=plan.owner, state=found, version=plan.version or "", run=self._run, who=self._workspace.who()
+            )
             door: Door | None = None
             try:
                 for step in steps(actions, self._provider.batch):
@@ -90,7 +94,7 @@ class HomeRun:
                 yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
                 return
             yield from self._last_look()
-            self._journal.end(self._state)
+            self._journal.end(self._state, unmanaged(plan.observation, self._state))
         yield Event("home-end", plan.id, seconds=time.monotonic() - started)
 
     def _door(self, tell: Tell, until: float) -> AbstractContextManager[Door]:
@@ -113,7 +117,8 @@ class HomeRun:
         intents: dict[Address, str] = {}
         lost = ""
         if ready:
-            intents = self._journal.begin([self._intent(a) for a in ready])
+            traits = self._provider.traits
+            intents = self._journal.begin([planned(self._plan, a, traits.get(a.address.kind)) for a in ready])
             self._begun |= intents.keys()
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
@@ -131,15 +136,8 @@ class HomeRun:
         self._harmed = self._harmed or harm
         self._clear |= observation.clear
         self._remember(verdicts)
-        self._journal.done(
-            [
-                *self._settled(),
-                *(
-                    Done(intents[a.address], str(v.outcome), v.reason, v.fields, v.owned.id if v.owned else "")
-                    for a, v in verdicts
-                ),
-            ]
-        )
+        name = door.name if door is not None else ""
+        self._journal.done([*self._settled(), *ended(verdicts, intents, name)])
         for action, verdict in verdicts:
             yield self._outcome(action, verdict, door)
         if any(a.code is Code.HARMED for a in answers.values()):
@@ -165,15 +163,6 @@ class HomeRun:
             fields=verdict.fields,
             extra={"door": door.name} if door is not None and action.writes else {},
         )
-
-    def _intent(self, action: Action) -> Planned:
-        known: tuple[str, ...] | None = None
-        traits = self._provider.traits.get(action.address.kind)
-        if traits is not None and not traits.by_place:
-            things = self._plan.observation.things.get((action.address.profile, action.address.kind), {})
-            making = action.row in (Row.CREATE, Row.MISSING)
-            known = tuple(sorted(things)) if making and not isinstance(things, Unknown) else ()
-        return Planned(action.address, str(action.row), action.id, row_digest(self._plan.ref, action), known)
 
     # -- reading back ------------------------------------------------------------------------------------------
 

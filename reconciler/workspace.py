@@ -18,6 +18,7 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
+from reconciler_specs.shape import Json
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
 from reconciler_state.lock import lock_home
@@ -57,6 +58,7 @@ class Workspace:
         self._providers = providers
         self._places: dict[tuple[str, ...], Place] = {}
         self._refs: dict[str, HomeRef] = {}
+        self._who: Mapping[str, Json] | None = None
 
     # -- homes -------------------------------------------------------------------------------------------------
 
@@ -298,6 +300,14 @@ class Workspace:
         if not ref.keyed:
             self.store.keep_key(physical(ref), bytes.fromhex(str(ref.options["$key"])))
             self._refs.pop(ref.id, None)
+
+    def who(self) -> Mapping[str, Json]:
+        """The provenance of what this process does, asked once."""
+        if self._who is None:
+            from .provenance import provenance
+
+            self._who = provenance(self.setup.files).to_json()
+        return self._who
 
     def history(self, ref: HomeRef, path: str) -> list[str]:
         """What was done to one address, oldest first, as lines for a person."""

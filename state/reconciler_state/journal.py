@@ -1,7 +1,7 @@
 """The journal of a physical home: what was begun and how it ended, appended line by line and never edited (L9, L11).
 
-A line is one JSON object with a `what`: `run` (header), `begin` (an intent), `outcome`, `run-end`, or `torn`
-(the line before was cut off by a crash).
+A line is one JSON object with a `what`: `run` (header), `begin` (an intent), `outcome`, `seen` (what nobody declared),
+`run-end`, or `torn` (the line before was cut off by a crash).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from reconciler_specs.address import Address
+from reconciler_specs.shape import Json
 
 from .errors import StateDamaged, StateMoved, StateTooNew
 from .files import Files
@@ -31,10 +32,11 @@ UNCERTAIN: Final = "uncertain"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One action about to be carried out. `digest` stands for what will be written; no value is journaled (L5).
+    """One action about to be carried out. `digest` stands for what will be written; no secret is journaled (L5).
 
     `known_ids` are the harness ids seen before a create, so that a create whose answer was lost can be told from
-    what was there; None for a kind that is matched by place.
+    what was there; None for a kind that is matched by place. `tier` is the consent that it needed. `before` is what
+    undo would declare, by field, a secret as its digest; `rows` the field rows of an update.
     """
 
     address: Address
@@ -42,6 +44,9 @@ class Planned:
     id: str = ""
     digest: str = ""
     known_ids: tuple[str, ...] | None = None
+    tier: str = ""
+    before: Mapping[str, Json] = field(default_factory=dict)
+    rows: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,14 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How an intent ended: the outcome's name (L10), why, the fields that do not hold, the harness id."""
+    """How an intent ended: the outcome's name (L10), why, the fields that do not hold, the harness id, the door."""
 
     intent: str
     outcome: str
     reason: str = ""
     fields: tuple[str, ...] = ()
     id: str = ""
+    door: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +166,12 @@ class Journal:
 
     def history(self, path: str) -> list[Past]:
         """What was done to one address (its path below the home), oldest first, over all parts of the journal."""
+        return [p for p in self._past(self.all_entries()) if p.intent.path == path]
+
+    def all_entries(self) -> list[Mapping[str, Any]]:
+        """Every record of every part of the journal, oldest first. Raises as `entries`."""
         parts = [*(Journal(p, self._files) for p in self._earlier().values()), self]
-        return [p for part in parts for p in self._past(part.entries()) if p.intent.path == path]
+        return [entry for part in parts for entry in part.entries()]
 
     def check(self, state: HomeState) -> None:
         """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21);
@@ -199,14 +209,25 @@ class Journal:
 
     # -- writing -----------------------------------------------------------------------------------------------
 
-    def start(self, *, owner: str, state: HomeState | None = None, command: str = "", version: str = "") -> None:
+    def start(
+        self,
+        *,
+        owner: str,
+        state: HomeState | None = None,
+        version: str = "",
+        run: str = "",
+        who: Mapping[str, Json] | None = None,
+    ) -> None:
         """Names the run whose records follow, and the state that it found.
 
-        `command` and `version` (the harness's) are for people.
+        `run` is its id, one for all homes of a command (drawn if none is given). `who` (the provenance) and `version`
+        (the harness's) are for people.
         """
-        self.run, self._started = secrets.token_hex(6), False
+        self.run, self._started = run or secrets.token_hex(6), False
         lineage, serial = (state.lineage, state.serial) if state else ("", 0)
-        self._header = {"owner": owner, "command": command, "version": version, "lineage": lineage, "serial": serial}
+        self._header = {"owner": owner, "version": version, "lineage": lineage, "serial": serial}
+        if who:
+            self._header["who"] = dict(who)
 
     def begin(self, actions: Sequence[Planned]) -> dict[Address, str]:
         """Journals a step's intents and returns their ids. On return they are on the disk: the door may be used."""
@@ -224,6 +245,9 @@ class Journal:
                     "id": a.id,
                     "digest": a.digest,
                     "known_ids": None if a.known_ids is None else list(a.known_ids),
+                    **({"tier": a.tier} if a.tier else {}),
+                    **({"before": dict(a.before)} if a.before else {}),
+                    **({"rows": dict(a.rows)} if a.rows else {}),
                 }
                 for a in actions
             ],
@@ -246,17 +270,24 @@ class Journal:
                     "reason": d.reason,
                     "fields": list(d.fields),
                     "id": d.id,
+                    **({"door": d.door} if d.door else {}),
                 }
                 for d in outcomes
             ]
         )
 
-    def end(self, state: HomeState | None = None) -> None:
-        """Closes the run, with the state that it left; writes nothing if the run wrote nothing."""
+    def end(self, state: HomeState | None = None, seen: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Closes the run, with the state that it left; writes nothing if the run wrote nothing.
+
+        `seen` is what stood in the home that nobody declared, by store: should it be lost, this says what was lost.
+        """
         if self._started:
             left = {"lineage": state.lineage, "serial": state.serial} if state else {}
             still = len(self._open(self.entries()))
-            self._append([{"what": "run-end", "run": self.run, "open": still, **left}])
+            told = {store: list(names) for store, names in (seen or {}).items()}
+            # In a record of its own: the last line stays short enough to be read by itself.
+            found = [{"what": "seen", "run": self.run, "seen": told}] if told else []
+            self._append([*found, {"what": "run-end", "run": self.run, "open": still, **left}])
         self._header = None
 
     def _earlier(self) -> dict[int, Path]:

@@ -33,7 +33,7 @@ def journal(root: Path, files: Files | None = None) -> Journal:
 
 def begun(root: Path, *actions: Planned) -> tuple[Journal, dict[Address, str]]:
     j = journal(root)
-    j.start(owner="team", state=STATE, command="apply")
+    j.start(owner="team", state=STATE)
     return j, j.begin(actions)
 
 

@@ -1,0 +1,86 @@
+"""Intent: what the journal says of a row: enough to settle it, and to undo it (L9, L11). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.shape import Json
+from reconciler_state.journal import Done, Planned
+from reconciler_state.record import HomeState
+
+from .action import Action, FieldRow, Row
+from .bind import as_json
+from .observe import Observation, Unknown
+from .plan import HomePlan, row_digest
+from .provider import KindTraits
+from .redact import scrub
+from .verdict import Verdict
+
+_MAKING = (Row.CREATE, Row.MISSING)
+
+
+def planned(plan: HomePlan, action: Action, traits: KindTraits | None) -> Planned:
+    """One row as it is journaled; `traits` are its kind's, None for a kind that the provider has none of."""
+    known: tuple[str, ...] | None = None
+    if traits is not None and not traits.by_place:
+        things = plan.observation.things.get((action.address.profile, action.address.kind), {})
+        known = tuple(sorted(things)) if action.row in _MAKING and not isinstance(things, Unknown) else ()
+    return Planned(
+        action.address,
+        str(action.row),
+        action.id,
+        row_digest(plan.ref, action),
+        known,
+        str(action.tier),
+        _before(plan, action),
+        {c.field: str(c.row) for c in action.changes if c.writes} if action.row is Row.UPDATE else {},
+    )
+
+
+def _before(plan: HomePlan, action: Action) -> Mapping[str, Json]:
+    """What undo would declare: for a field that is set anew, what was declared before; for one whose value in the home
+    is overwritten, that value. Secrets stand there as their digests (L5)."""
+    if action.row is Row.DELETE:
+        thing = plan.state.owned(plan.owner).get(action.address.path)
+        return {name: base.declared for name, base in thing.fields.items()} if thing is not None else {}
+    if action.row is not Row.UPDATE:
+        return {}
+    before = {}
+    for change in action.changes:
+        if change.writes and not isinstance(change.observed, Unknown):
+            declared = change.base is not None and change.row in (FieldRow.SET, FieldRow.UNSET)
+            assert change.base is not None or not declared
+            before[change.field] = change.base.declared if declared and change.base else as_json(change.observed)
+    return before
+
+
+def ended(verdicts: Sequence[tuple[Action, Verdict]], intents: Mapping[Address, str], door: str) -> list[Done]:
+    """How the rows of a step ended; `door` is the name of the one that was used for those that write."""
+    return [
+        Done(
+            intents[action.address],
+            str(verdict.outcome),
+            verdict.reason,
+            verdict.fields,
+            verdict.owned.id if verdict.owned else "",
+            door if action.writes else "",
+        )
+        for action, verdict in verdicts
+    ]
+
+
+def unmanaged(observation: Observation, state: HomeState) -> Mapping[str, Sequence[str]]:
+    """What nobody declared and the home holds all the same, by `PROFILE/KIND`: ids, with names where the ids say
+    nothing; 100 of a store at most."""
+    owned = set()
+    for path, ours in ((p, t) for things in state.owners.values() for p, t in things.items()):
+        address = Address.parse(f"-/{path}")
+        owned.add((address.profile, address.kind, ours.id))
+    found: dict[str, list[str]] = {}
+    for thing in observation.all():
+        profile = thing.id if thing.kind is Kind.PROFILE else thing.profile
+        if (profile, thing.kind, thing.id) not in owned and thing.kind not in (Kind.SECRET, Kind.SETTING):
+            said = f"{thing.id} {thing.name}" if thing.name and thing.name != thing.id else thing.id
+            found.setdefault(f"{thing.profile or 'home'}/{thing.kind}", []).append(scrub(said))
+    return {store: sorted(names)[:100] for store, names in sorted(found.items())}
