@@ -22,6 +22,7 @@ from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, HomeRef
 from .redact import is_hidden
 from .secret import SAID, UNCHECKED
+from .undo import Undo
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Options:
 
     `targets` narrow it (all if empty), `restore` are the targets of --restore, `allow` the guards lifted,
     `unmanaged` lists what nobody declared, `in_sync` what is as it should be. `provision` are homes that the
-    command itself asks to be made.
+    command itself asks to be made. `undo` is the id of a run to be undone: then only what it wrote is planned.
     """
 
     targets: tuple[str, ...] = ()
@@ -39,6 +40,7 @@ class Options:
     unmanaged: bool = False
     in_sync: bool = False
     provision: frozenset[str] = frozenset()
+    undo: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class HomeInputs:
     damaged: Sequence[str] = ()
     shared: bool = False
     restart: str = "ask"
+    undo: Undo = field(default_factory=Undo)
 
 
 @dataclass(frozen=True)

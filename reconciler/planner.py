@@ -151,7 +151,7 @@ def _canons(inputs: HomeInputs, provider: Provider, observation: Observation, st
             seen = observation.at(address.profile, Kind.SECRET, address.key)
             canons[address] = secret.canon(resource, owned.get(address.path), seen)
         else:
-            canons[address] = provider.canon(resource, observation, resolve)
+            canons[address] = inputs.undo.canon(address, provider.canon(resource, observation, resolve))
     return canons
 
 
@@ -174,7 +174,7 @@ def _rows(
         observation=observation,
         others=others,
         mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
-        restores=_restores(restore),
+        restores=restores(restore),
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
@@ -194,15 +194,17 @@ def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Ac
     return replace(action, source=source, facts=facts, reason=secret.standing(action, resource, there))
 
 
-def _restores(targets: Sequence[str]) -> Callable[[Address, str], bool]:
-    def restores(address: Address, name: str) -> bool:
+def restores(targets: Sequence[str]) -> Callable[[Address, str], bool]:
+    """Whether --restore names a field: (address, field) → bool, "" for the thing as a whole."""
+
+    def named(address: Address, name: str) -> bool:
         for target in targets:
             wanted = split_field(target)[1]
             if selects(target, address) and (wanted is None or not name or wanted == name):
                 return True
         return False
 
-    return restores
+    return named
 
 
 def _ruled(
@@ -381,6 +383,7 @@ def _notes(inputs: HomeInputs, observation: Observation, canons: Mapping[Address
         if unchecked
         else []
     )
+    notes += inputs.undo.notes()
     notes += [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
     before = inputs.state.version if inputs.state else ""
     if before and observation.version and before != observation.version:

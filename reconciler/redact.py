@@ -38,6 +38,13 @@ def is_hidden(value: Any) -> TypeGuard[dict[str, str]]:
     return isinstance(value, dict) and value.keys() == {HIDDEN}
 
 
+def has_hidden(value: Any) -> bool:
+    """Whether a value is a secret's, or holds one."""
+    if isinstance(value, dict):
+        return is_hidden(value) or any(has_hidden(v) for v in value.values())
+    return isinstance(value, list) and any(has_hidden(v) for v in value)
+
+
 def scrub(text: str) -> str:
     """Text from anywhere, fit for a terminal: what looks like a live token is blotted out, control, bidi and
     invisible characters are written as escapes. Tabs and newlines stay; who prints one line replaces them first.

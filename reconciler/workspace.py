@@ -10,7 +10,7 @@ import secrets
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,20 +19,25 @@ from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
 from reconciler_specs.shape import Json
+from reconciler_state.history import Run, restored, runs
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
 from reconciler_state.lock import lock_home
 from reconciler_state.record import HomeState
 from reconciler_state.store import Physical
 
+from . import fights
 from .action import Hold
 from .errors import ProviderError
 from .observe import Observation, Unknown, Wanted
 from .place import LocalPlace, Place
 from .place_exec import ExecPlace
 from .plan import HomeInputs, HomePlan, Options, Plan
-from .planner import plan_home
+from .planner import plan_home, restores
 from .provider import HomeRef, Provider
+from .undo import Undo
+from .undo import known as known_run
+from .undo import of as undo_of
 from .vault import Vault
 
 # Homes behind a command prefix are read side by side: their time is spent waiting.
@@ -132,6 +137,10 @@ class Workspace:
     def plan(self, options: Options) -> Plan:
         """Observes every home that the targets touch, and plans all of them (L8)."""
         homes = [h for h in self.setup.homes if self._touched(h, options.targets)]
+        if options.undo:
+            known_run(
+                options.undo, [r.run for h in homes for r in self.runs(self.ref(h)) if r.owner == self.setup.name]
+            )
         remote = [h for h in homes if self.setup.homes[h].at]
         if len(remote) > 1:
             from concurrent.futures import ThreadPoolExecutor
@@ -153,14 +162,21 @@ class Workspace:
             return HomePlan(ref, self.setup.name, elsewhere=home.host)
         try:
             ref = self.ref(home_id)
-            return plan_home(self._inputs(home, ref), self.provider(home.harness), options)
+            undo = undo_of(self.runs(ref), options.undo, self.setup.name) if options.undo else Undo()
+            if options.undo and not undo.paths:
+                return HomePlan(ref, self.setup.name, notes=tuple(undo.notes()))
+            made = plan_home(self._inputs(home, ref, undo), self.provider(home.harness), options)
+            if fights.restoring(made):
+                counts = restored(self.runs(ref), self.setup.name)
+                made = fights.stopped(made, counts, restores(options.restore))
+            return undo.only(made) if options.undo else made
         except ReconcilerError as error:
             ref = self._refs.get(home_id, HomeRef(home.id, home.harness, LocalPlace(), home.path))
             return HomePlan(ref, self.setup.name, failed=str(error))
 
-    def _inputs(self, home: Home, ref: HomeRef) -> HomeInputs:
+    def _inputs(self, home: Home, ref: HomeRef, undo: Undo) -> HomeInputs:
         state = self.store.read(physical(ref))
-        resources = self._desired(home.id, ref)
+        resources = undo.resources(home.id, self._desired(home.id, ref))
         owned = state.owned(self.setup.name) if state else {}
         wanted = frozenset(resources) | {Address.parse(f"{home.id}/{path}") for path in owned}
         observation: Observation | Unknown
@@ -188,6 +204,7 @@ class Workspace:
             damaged=state.damaged if state else (),
             shared=home.shared,
             restart=home.restart,
+            undo=undo,
         )
 
     def _desired(self, home_id: str, ref: HomeRef) -> dict[Address, Resource]:
@@ -234,6 +251,10 @@ class Workspace:
                 continue
             if state.owned(self.setup.name) and self._touched(label, targets):
                 yield label, state
+
+    def left(self) -> list[tuple[str, HomeState]]:
+        """(label, state) of homes that state knows and the setup no longer names."""
+        return list(self._left(()))
 
     def left_homes(self) -> list[str]:
         """Labels of homes that state knows and the setup no longer names."""
@@ -300,6 +321,21 @@ class Workspace:
         if not ref.keyed:
             self.store.keep_key(physical(ref), bytes.fromhex(str(ref.options["$key"])))
             self._refs.pop(ref.id, None)
+
+    def runs(self, ref: HomeRef) -> list[Run]:
+        """The home's runs, oldest first. Raises StateError if its journal is damaged."""
+        return self.runs_at(physical(ref))
+
+    def _run_ids(self, homes: Sequence[str]) -> list[str]:
+        found = []
+        for home in homes:
+            with suppress(ReconcilerError):  # its plan says so
+                found += [r.run for r in self.runs(self.ref(home)) if r.owner == self.setup.name]
+        return found
+
+    def runs_at(self, where: Physical) -> list[Run]:
+        """As `runs`, of a home as it is."""
+        return runs(Journal.of(self.store.root, where, self.store.files))
 
     def who(self) -> Mapping[str, Json]:
         """The provenance of what this process does, asked once."""

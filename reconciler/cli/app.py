@@ -26,6 +26,7 @@ COMMANDS = {
     "release": "capture",
     "status": "show",
     "show": "show",
+    "history": "history",
     "doctor": "doctor",
     "state": "state",
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Allow, File, Json, State, Targets
+from .common import Allow, File, Json, State, Targets, Undo
 
 if TYPE_CHECKING:
     from ..consent import Consent
@@ -43,6 +43,7 @@ def apply(
     restore: Annotated[
         list[str] | None, typer.Option("--restore", help="Put TARGET back to the setup's value.")
     ] = None,
+    undo: Undo = "",
     allow: Allow = None,
     parallel: Parallel = 4,
     events: Events = None,
@@ -52,13 +53,14 @@ def apply(
 ) -> int:
     """Carry the plan out: write, read back, record."""
     from ..plan import Options
-    from .common import check_guards, check_targets, workspace
+    from .common import check_guards, check_targets, check_undo, workspace
 
     space = workspace(file, state)
     options = Options(
         targets=check_targets(space, [*(targets or []), *((restore or []) if not targets else [])]),
         restore=check_targets(space, restore or []),
         allow=check_guards(allow or []),
+        undo=check_undo(space, undo),
     )
     return _carry_out(
         space,

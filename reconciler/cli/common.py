@@ -32,6 +32,10 @@ Allow = Annotated[
     list[str] | None, typer.Option("--allow", help="Lift a guard by name (see `reconciler explain guards`).")
 ]
 
+Undo = Annotated[
+    str, typer.Option("--undo", help="Plan to undo a run of this setup: its id, or `last` (see `reconciler history`).")
+]
+
 
 def setup_path(file: Path | None) -> Path:
     """The setup to use. Raises UsageError when there is none."""
@@ -125,6 +129,19 @@ def check_targets(space: Workspace, targets: list[str]) -> tuple[str, ...]:
             hint = f"did you mean {close[0]}?" if close else f"homes: {', '.join(homes) or 'none'}"
             raise UsageError(f"{target}: no home {home!r} in {space.setup.root.name}", hint=hint)
     return tuple(targets)
+
+
+def check_undo(space: Workspace, undo: str) -> str:
+    """The id of the run that --undo names. Raises UsageError for `last` where there is none."""
+    if undo != "last":
+        return undo
+    from ..errors import UsageError
+    from ..past import past
+
+    commands = past(space).commands
+    if not commands:
+        raise UsageError("--undo last: this setup has not written anything yet", hint="reconciler history")
+    return commands[0].run
 
 
 def check_known(space: Workspace, targets: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Allow, File, Json, State, Targets
+from .common import Allow, File, Json, State, Targets, Undo
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -25,6 +25,7 @@ def plan(
         bool, typer.Option("--detailed-exitcode", help="2: would write; 3: something is held.")
     ] = False,
     restore: Annotated[list[str] | None, typer.Option("--restore", help="Plan to put TARGET back.")] = None,
+    undo: Undo = "",
     allow: Allow = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is only recorded, too.")] = False,
     json: Json = False,
@@ -33,7 +34,7 @@ def plan(
 ) -> int:
     """Show what apply would do to each home."""
     from ..plan import Options
-    from .common import check_guards, check_selected, check_targets, workspace
+    from .common import check_guards, check_selected, check_targets, check_undo, workspace
     from .render.style import out as line
 
     space = workspace(file, state)
@@ -42,6 +43,7 @@ def plan(
         restore=check_targets(space, restore or []),
         allow=check_guards(allow or []),
         unmanaged=unmanaged,
+        undo=check_undo(space, undo),
     )
     made = space.plan(options)
     check_selected(made, (*options.targets, *options.restore))
@@ -64,7 +66,8 @@ def plan(
         for text in plan_text(made, Style(sys.stdout), verbose=verbose):
             line(text)
         if out is not None:
-            line(f"Saved to {out}; carry it out with: reconciler apply --plan {out}")
+            again = f" --undo {options.undo}" if options.undo else ""
+            line(f"Saved to {out}; carry it out with: reconciler apply{again} --plan {out}")
     return code(made, detailed=detailed)
 
 

@@ -12,6 +12,7 @@ what it prints, stderr included
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import subprocess
@@ -169,6 +170,7 @@ _PLAIN = (
     (re.compile(r"  \(\d+\.\d s\)$", re.MULTILINE), ""),
     (re.compile(r'("seconds": )\d+(\.\d+)?'), r"\1<seconds>"),
     (re.compile(r"\bpid \d+"), "pid <pid>"),
+    (re.compile(rf"\bby {re.escape(getpass.getuser())}\b"), "by <user>"),
 )
 
 

@@ -1,0 +1,160 @@
+"""Undo: what a setup would have to declare for a run to be undone, from the journal. Pure.
+
+It is one more desired state: the plan that comes of it is a plan like any other, with its drift, conflicts, tiers and
+reviews. The setup itself is not changed, and goes on declaring what the run applied until somebody reverts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.home import BY_KIND
+from reconciler_specs.resource import Resource
+from reconciler_specs.shape import Json, Shape
+from reconciler_state.history import Done, Run
+
+from .action import Row
+from .bind import ABSENT_JSON
+from .errors import UsageError
+from .merge import shape_over
+from .observe import ABSENT
+from .provider import Canon
+from .redact import has_hidden
+from .values import from_base
+
+if TYPE_CHECKING:
+    from .plan import HomePlan
+
+# Rows that write to the home, and why they cannot be undone by a plan.
+_NOT = {
+    Row.PROVISION: "the home was made; a home is never deleted",
+    Row.MISSING: "it was made again after it had gone from the home",
+    Row.FOLLOW: "it changed a thing that this setup does not own",
+}
+# Rows that changed state only.
+_STATE = {Row.ADOPT, Row.MOVED, Row.RELEASED, Row.FORGET, Row.SETTLED}
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What of a home's run can be undone, by address path: fields to declare as they were (`fields`, a field that was
+    not there as `{"$absent": true}`), things that it made (`made`) and things that it deleted (`deleted`, with their
+    fields). `cannot` says of the others why not; `commit` is the setup's when it ran."""
+
+    run: str = ""
+    fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    made: frozenset[str] = frozenset()
+    deleted: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    commit: str = ""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset({*self.fields, *self.made, *self.deleted})
+
+    def resources(self, home: str, declared: Mapping[Address, Resource]) -> dict[Address, Resource]:
+        """`declared` without what the run made, and with what it deleted, or what has left the setup since."""
+        out = {a: r for a, r in declared.items() if a.path not in self.made}
+        for path, fields in {**self.fields, **self.deleted}.items():
+            address = Address.parse(f"{home}/{path}")
+            present = {n: v for n, v in fields.items() if v != ABSENT_JSON}
+            if address not in out and present:
+                needs = (
+                    (Address(home, address.profile),) if address.profile and address.kind is not Kind.PROFILE else ()
+                )
+                shapes = {name: _shape(address.kind, name, value) for name, value in present.items()}
+                out[address] = Resource(address, present, shapes, needs=needs)
+        return out
+
+    def canon(self, address: Address, canon: Canon) -> Canon:
+        """`canon` with the fields as they were before the run."""
+        fields = self.fields.get(address.path)
+        if fields is None:
+            return canon
+        return replace(canon, fields={n: v for n, v in {**canon.fields, **fields}.items() if v != ABSENT_JSON})
+
+    def only(self, plan: HomePlan) -> HomePlan:
+        """`plan` with the rows that undo it, and no other."""
+        kept = [a for a in plan.actions if a.address.path in self.paths]
+        left = plan.left_out + len(plan.actions) - len(kept)
+        said = f"made by run {self.run}"
+        told = (replace(a, reason=said) if a.address.path in self.made and a.row is Row.DELETE else a for a in kept)
+        return replace(plan, actions=tuple(told), left_out=left)
+
+    def notes(self) -> list[str]:
+        """For the plan's head."""
+        if not (self.paths or self.cannot):
+            return []
+        at = f" (commit {self.commit[:12]})" if self.commit else ""
+        first = f"undoes run {self.run}: the setup still declares what it applied{at}; revert that too"
+        return [first, *(f"not undone: {path or 'the home'}: {why}" for path, why in sorted(self.cannot.items()))]
+
+
+def _shape(kind: Kind, name: str, value: Json) -> Shape:
+    entry = BY_KIND[kind].get(name)
+    if kind is Kind.SETTING or entry is None or entry.shape.free:
+        return shape_over(from_base(value), ABSENT)
+    return entry.shape
+
+
+def of(runs: Sequence[Run], run: str, owner: str) -> Undo:
+    """What can be undone of the run `run` of the setup `owner`, from all runs of a home, oldest first; an empty Undo if
+    the home has no such run."""
+    at = next((i for i, r in enumerate(runs) if r.run == run and r.owner == owner), None)
+    if at is None:
+        return Undo(run)
+    later: dict[tuple[str, str], str] = {}
+    for other in runs[at + 1 :]:
+        for row in (r for r in other.rows if r.outcome == "applied" and r.row not in _STATE):
+            for name in row.rows or [""]:
+                later[row.path, name] = other.run
+    found = Undo(run, commit=str(runs[at].who.get("commit", "")))
+    for row in runs[at].rows:
+        if row.outcome == "applied" and row.row not in _STATE:
+            found = _with(found, row, later)
+    return found
+
+
+def _with(undo: Undo, row: Done, later: Mapping[tuple[str, str], str]) -> Undo:
+    why = _NOT.get(Row(row.row), "") if row.row in set(Row) else f"{row.row} is not known to this version"
+    if not why and row.kind == Kind.SECRET.value:
+        why = "a secret's earlier value is kept nowhere"
+    again = later.get((row.path, ""))
+    if not why and again:
+        why = f"run {again} wrote it again; undo that one first"
+    if why:
+        return replace(undo, cannot={**undo.cannot, row.path: why})
+    if row.row == Row.CREATE:
+        touched = sorted({other for (path, _), other in later.items() if path == row.path})
+        if touched:
+            return replace(undo, cannot={**undo.cannot, row.path: f"run {touched[0]} changed it since"})
+        return replace(undo, made=undo.made | {row.path})
+    fields, lost = {}, {}
+    for name, value in row.before.items():
+        if has_hidden(value):
+            lost[name] = "a secret's earlier value is kept nowhere"
+        elif (row.path, name) in later:
+            lost[name] = f"run {later[row.path, name]} wrote it again; undo that one first"
+        else:
+            fields[name] = value
+    cannot = {**undo.cannot, **{f"{row.path}#{name}": why for name, why in lost.items()}}
+    if row.row == Row.DELETE:
+        if lost or not fields:
+            said = cannot.pop(f"{row.path}#{next(iter(lost))}", "") if lost else "what it was is not recorded"
+            return replace(undo, cannot={**cannot, row.path: said})
+        return replace(undo, deleted={**undo.deleted, row.path: fields}, cannot=cannot)
+    missing = sorted(row.rows.keys() - row.before.keys())
+    cannot |= {f"{row.path}#{name}": "its earlier value could not be read" for name in missing}
+    return replace(undo, fields={**undo.fields, row.path: fields} if fields else undo.fields, cannot=cannot)
+
+
+def known(run: str, runs: Sequence[str]) -> None:
+    """Raises UsageError, with the nearest one, unless `run` is one of `runs`."""
+    if run not in runs:
+        close = get_close_matches(run, runs, 1)
+        hint = f"did you mean {close[0]}?" if close else "reconciler history"
+        raise UsageError(f"--undo {run}: no run of this setup has this id", hint=hint)

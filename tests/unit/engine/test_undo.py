@@ -1,0 +1,160 @@
+"""A run that is undone: from its journal, as a plan like any other; and what cannot be undone, with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.action import Row
+from reconciler.consent import Consent
+from reconciler.errors import UsageError
+from reconciler.past import past
+from reconciler.plan import Options, Plan
+from reconciler.undo import of
+from reconciler_specs.address import Kind
+from reconciler_state.history import told
+from world import HEAD, World, home_text
+
+BRIEF = "          brief: {schedule: {every: 30m}, prompt: Write., deliver: local}\n"
+LESS = BRIEF.replace("Write.", "Less.")
+EXTRA = "          extra: {schedule: {every: 1h}, prompt: More., deliver: local}\n"
+
+
+def jobs(*lines: str) -> str:
+    return HEAD + home_text("        jobs:\n" + "".join(lines))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.home()
+    world.setup(jobs(BRIEF))
+    world.apply()
+    return world
+
+
+def last(world: World) -> str:
+    return past(world.space()).commands[0].run
+
+
+def undo(world: World, run: str | None = None) -> Plan:
+    return world.plan(Options(undo=run or last(world)))
+
+
+def rows(plan: Plan) -> dict[str, str]:
+    return {a.address.path: str(a.row) for h in plan.homes for a in h.actions}
+
+
+def prompt(world: World, name: str = "brief") -> Any:
+    [home] = world.plan().homes
+    return next(t.fields["prompt"] for t in home.observation.all() if t.name == name and t.kind is Kind.JOB)
+
+
+def test_a_change_goes_back_and_forth(world: World) -> None:
+    world.setup(jobs(LESS))
+    world.apply()
+    assert prompt(world) == "Less."
+    world.apply(options=Options(undo=last(world)))
+    assert prompt(world) == "Write."
+    # The setup still says the other thing, and its plan says so; undoing the undo is that too.
+    assert rows(world.plan()) == {"default/jobs/brief": "update"} == rows(undo(world))
+
+
+def test_what_was_made_goes_with_a_review_and_what_was_deleted_comes_back(world: World) -> None:
+    world.setup(jobs(EXTRA))
+    world.apply()
+    found = undo(world)
+    assert rows(found) == {"default/jobs/brief": "create", "default/jobs/extra": "delete"}
+    [gone] = [a for h in found.homes for a in h.actions if a.row is Row.DELETE]
+    assert gone.reason == f"made by run {last(world)}" and gone.tier == "confirm"
+    options = Options(undo=last(world))
+    refused = world.apply(Consent(yes=True, terminal=True, approved=frozenset(found.homes[0].asked)), options)
+    assert {str(e.outcome) for e in refused if e.address and e.row == "delete"} == {"waits for consent"}
+    assert prompt(world) == "Write."
+
+
+def test_only_what_the_run_wrote_is_planned(world: World) -> None:
+    world.setup(jobs(LESS))
+    world.apply()
+    run = last(world)
+    world.setup(jobs(LESS, EXTRA))
+    assert rows(world.plan()) == {"default/jobs/extra": "create"}
+    assert rows(undo(world, run)) == {"default/jobs/brief": "update"}
+
+
+def test_what_the_home_changed_since_is_held(world: World) -> None:
+    world.setup(jobs(LESS))
+    world.apply()
+    world.edit([{"set": "default/jobs/brief", "prompt": "The agent's."}])
+    [action] = undo(world).homes[0].actions
+    assert [str(c.row) for c in action.changes if c.field == "prompt"] == ["conflict"] and not action.writes
+
+
+def test_what_a_later_run_wrote_again_is_not_undone(world: World) -> None:
+    world.setup(jobs(LESS))
+    world.apply()
+    run = last(world)
+    world.setup(jobs(BRIEF.replace("Write.", "Third.")))
+    world.apply()
+    plan = undo(world, run)
+    assert rows(plan) == {}
+    assert any(f"default/jobs/brief#prompt: run {last(world)} wrote it again" in n for n in plan.homes[0].notes)
+
+
+def test_what_was_restored_gets_the_homes_value_back(world: World) -> None:
+    world.edit([{"set": "default/jobs/brief", "prompt": "The agent's."}])
+    world.apply(options=Options(restore=("main/default/jobs/brief",)))
+    assert prompt(world) == "Write."
+    world.apply(options=Options(undo=last(world)))
+    assert prompt(world) == "The agent's."
+
+
+def test_a_run_that_nobody_knows(world: World) -> None:
+    with pytest.raises(UsageError, match="no run of this setup"):
+        undo(world, "0123456789ab")
+
+
+def test_a_run_of_another_setup_is_not_ours_to_undo(world: World) -> None:
+    run = last(world)
+    world.setup(jobs(BRIEF).replace("name: solo", "name: other"))
+    with pytest.raises(UsageError):
+        undo(world, run)
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "before", "why"),
+    [
+        ("provision", "home", {}, "never deleted"),
+        ("missing", "jobs", {}, "made again"),
+        ("follow", "jobs", {}, "does not own"),
+        ("update", "secrets", {"value": {"$hidden": "aa"}}, "kept nowhere"),
+        ("create", "secrets", {}, "kept nowhere"),
+        ("update", "settings", {"value": {"a": [{"$hidden": "aa"}]}}, "kept nowhere"),
+        ("delete", "jobs", {}, "is not recorded"),
+        ("delete", "jobs", {"prompt": "x", "deliver": {"$hidden": "aa"}}, "kept nowhere"),
+        ("update", "jobs", {}, "could not be read"),
+        ("frobnicate", "jobs", {}, "not known to this version"),
+    ],
+)
+def test_what_cannot_be_undone_says_why(row: str, kind: str, before: dict[str, Any], why: str) -> None:
+    path = "" if kind == "home" else f"default/{kind}/x"
+    begin = {"what": "begin", "run": "r", "intent": "i", "path": path, "kind": kind, "row": row, "before": before}
+    entries: list[dict[str, Any]] = [
+        {"what": "run", "run": "r", "owner": "solo", "at": "t"},
+        {**begin, "rows": {"value": "set"} if row == "update" else {}},
+        {"what": "outcome", "run": "r", "intent": "i", "outcome": "applied"},
+    ]
+    found = of(told(entries), "r", "solo")
+    assert not found.paths and why in "\n".join(found.notes())
+
+
+@pytest.mark.parametrize("row", ["adopt", "moved", "released", "forget", "settled"])
+def test_what_changed_state_only_needs_no_undo(row: str) -> None:
+    entries: list[dict[str, Any]] = [
+        {"what": "run", "run": "r", "owner": "solo", "at": "t"},
+        {"what": "begin", "run": "r", "intent": "i", "path": "default/jobs/x", "kind": "jobs", "row": row},
+        {"what": "outcome", "run": "r", "intent": "i", "outcome": "applied"},
+    ]
+    assert of(told(entries), "r", "solo").notes() == []
