@@ -81,6 +81,7 @@ def unmanaged(observation: Observation, state: HomeState) -> Mapping[str, Sequen
     for thing in observation.all():
         profile = thing.id if thing.kind is Kind.PROFILE else thing.profile
         if (profile, thing.kind, thing.id) not in owned and thing.kind not in (Kind.SECRET, Kind.SETTING):
+            store = "" if thing.kind is Kind.PROFILE else thing.profile
             said = f"{thing.id} {thing.name}" if thing.name and thing.name != thing.id else thing.id
-            found.setdefault(f"{thing.profile or 'home'}/{thing.kind}", []).append(scrub(said))
+            found.setdefault(f"{store or 'home'}/{thing.kind}", []).append(scrub(said))
     return {store: sorted(names)[:100] for store, names in sorted(found.items())}

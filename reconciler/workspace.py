@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler_specs.address import Address, Kind
@@ -29,6 +29,7 @@ from reconciler_state.store import Physical
 from . import fights
 from .action import Hold
 from .errors import ProviderError
+from .losses import also_lost
 from .observe import Observation, Unknown, Wanted
 from .place import LocalPlace, Place
 from .place_exec import ExecPlace
@@ -169,6 +170,8 @@ class Workspace:
             if fights.restoring(made):
                 counts = restored(self.runs(ref), self.setup.name)
                 made = fights.stopped(made, counts, restores(options.restore))
+            if made.guard == "rebuild":
+                made = replace(made, notes=(*made.notes, *also_lost(self.runs(ref), made.observation)))
             return undo.only(made) if options.undo else made
         except ReconcilerError as error:
             ref = self._refs.get(home_id, HomeRef(home.id, home.harness, LocalPlace(), home.path))
