@@ -80,7 +80,10 @@ def unmanaged(observation: Observation, state: HomeState) -> Mapping[str, Sequen
     found: dict[str, list[str]] = {}
     for thing in observation.all():
         profile = thing.id if thing.kind is Kind.PROFILE else thing.profile
-        if (profile, thing.kind, thing.id) not in owned and thing.kind not in (Kind.SECRET, Kind.SETTING):
+        standing = not thing.id or (thing.kind is Kind.PROFILE and thing.id == "default")
+        if standing or thing.kind in (Kind.SECRET, Kind.SETTING):
+            continue  # always there, or no thing to be lost
+        if (profile, thing.kind, thing.id) not in owned:
             store = "" if thing.kind is Kind.PROFILE else thing.profile
             said = f"{thing.id} {thing.name}" if thing.name and thing.name != thing.id else thing.id
             found.setdefault(f"{store or 'home'}/{thing.kind}", []).append(scrub(said))

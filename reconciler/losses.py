@@ -28,6 +28,6 @@ def also_lost(runs: Sequence[Run], observation: Observation) -> list[str]:
         gone = [name for name in names if name.split(" ", 1)[0] not in things and name not in things]
         if gone:
             more = f" and {len(gone) - SHOWN} more" if len(gone) > SHOWN else ""
-            when = last.ended[:10] or "our last run"
+            when = last.ended[:19] or "our last run"
             notes.append(f"also gone, not declared, there on {when}: {store}: {', '.join(gone[:SHOWN])}{more}")
     return notes
