@@ -12,7 +12,7 @@ from reconciler_state.record import HomeState
 from .action import Action, FieldRow, Row
 from .bind import as_json
 from .observe import Observation, Unknown
-from .plan import HomePlan, row_digest
+from .plan import HomePlan, row_digest, unkeyed
 from .provider import KindTraits
 from .redact import scrub
 from .verdict import Verdict
@@ -40,10 +40,10 @@ def planned(plan: HomePlan, action: Action, traits: KindTraits | None) -> Planne
 
 def _before(plan: HomePlan, action: Action) -> Mapping[str, Json]:
     """What undo would declare: for a field that is set anew, what was declared before; for one whose value in the home
-    is overwritten, that value. Secrets stand there as their digests (L5)."""
+    is overwritten, that value. Of a secret only that it was one: a journal may be kept in git (L5)."""
     if action.row is Row.DELETE:
         thing = plan.state.owned(plan.owner).get(action.address.path)
-        return {name: base.declared for name, base in thing.fields.items()} if thing is not None else {}
+        return {name: unkeyed(base.declared) for name, base in thing.fields.items()} if thing is not None else {}
     if action.row is not Row.UPDATE:
         return {}
     before = {}
@@ -51,7 +51,9 @@ def _before(plan: HomePlan, action: Action) -> Mapping[str, Json]:
         if change.writes and not isinstance(change.observed, Unknown):
             declared = change.base is not None and change.row in (FieldRow.SET, FieldRow.UNSET)
             assert change.base is not None or not declared
-            before[change.field] = change.base.declared if declared and change.base else as_json(change.observed)
+            before[change.field] = unkeyed(
+                change.base.declared if declared and change.base else as_json(change.observed)
+            )
     return before
 
 

@@ -171,7 +171,7 @@ def row_digest(ref: HomeRef, action: Action) -> str:
             str(action.row),
             action.address.path,
             action.id,
-            action.fingerprint if ref.keyed else [[c.field, _unkeyed(_json(c.observed))] for c in action.changes],
+            action.fingerprint if ref.keyed else [[c.field, unkeyed(_json(c.observed))] for c in action.changes],
             [
                 [c.field, str(c.row), _json(c.write) if c.writes else None, _json(c.declared)]
                 for c in action.changes
@@ -190,12 +190,13 @@ def _json(value: object) -> Json:
     return {"$unknown": True} if isinstance(value, Unknown) else value
 
 
-def _unkeyed(value: Json) -> Json:
+def unkeyed(value: Json) -> Json:
+    """The value with no digest in it: that something is hidden, and not what."""
     if is_hidden(value):
         return {"$hidden": ""}
     if isinstance(value, dict):
-        return {k: _unkeyed(v) for k, v in value.items()}
-    return [_unkeyed(v) for v in value] if isinstance(value, list) else value
+        return {k: unkeyed(v) for k, v in value.items()}
+    return [unkeyed(v) for v in value] if isinstance(value, list) else value
 
 
 def _sha(value: Json) -> str:

@@ -36,7 +36,7 @@ class Planned:
 
     `known_ids` are the harness ids seen before a create, so that a create whose answer was lost can be told from
     what was there; None for a kind that is matched by place. `tier` is the consent that it needed. `before` is what
-    undo would declare, by field, a secret as its digest; `rows` the field rows of an update.
+    undo would declare, by field, of a secret only that it was one; `rows` the field rows of an update.
     """
 
     address: Address
