@@ -49,11 +49,8 @@ def _before(plan: HomePlan, action: Action) -> Mapping[str, Json]:
     before = {}
     for change in action.changes:
         if change.writes and not isinstance(change.observed, Unknown):
-            declared = change.base is not None and change.row in (FieldRow.SET, FieldRow.UNSET)
-            assert change.base is not None or not declared
-            before[change.field] = unkeyed(
-                change.base.declared if declared and change.base else as_json(change.observed)
-            )
+            base = change.base if change.row in (FieldRow.SET, FieldRow.UNSET) else None
+            before[change.field] = unkeyed(base.declared if base is not None else as_json(change.observed))
     return before
 
 
