@@ -57,6 +57,7 @@ def apply(
     first write when state, journal or lock cannot be written.
     """
     run = secrets.token_hex(6)
+    workspace.store.catch_up()
     homes = [h for h in plan.homes if _permit(h, consent, workspace) or h.open]
     with ExitStack() as locks:
         ready: list[_Ready] = []

@@ -108,12 +108,16 @@ def settled(
             state = replace(contact.state, labels={**contact.state.labels, owner: home})
             reason = f"made by run {intent.run}, which was cut off"
             contact = contact.then(state, Action(Row.SETTLED, Address(home), reason=reason))
-        if intent.row not in CREATING or intent.path in contact.state.owned(owner):
+        if intent.row not in CREATING:
             continue
         address = Address.parse(f"{home}/{intent.path}")
         resource = resources.get(address)
         thing = _made_by(intent, address, observation)
         marked = thing is not None and thing.marker == intent.intent
+        known_as = contact.state.owned(owner).get(intent.path)
+        # What is made again for one that is gone is owned by the old one's id until state is written.
+        if known_as is not None and (thing is None or not marked or thing.id == known_as.id):
+            continue
         if thing is None or (resource is None and not marked):
             continue
         if resource is None:

@@ -30,7 +30,7 @@ def examine(space: Workspace, home: str | None) -> Iterator[Finding]:
     for error in broken:
         yield Finding(str(error), bad=True, command="reconciler state repair")
     if not broken:
-        yield Finding(f"state in {space.store.root}: {len(space.store.list())} home(s)")
+        yield Finding(f"state in {space.store.where}: {len(space.store.list())} home(s)")
     for home_id in [home] if home else list(space.setup.homes):
         yield from _home(space, home_id)
 

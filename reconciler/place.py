@@ -74,10 +74,12 @@ class Place(Protocol):
 
 
 class LocalPlace:
-    """This machine."""
+    """This machine. `name` is another one where several machines share state."""
 
-    name = "local"
     local = True
+
+    def __init__(self, name: str = "local") -> None:
+        self.name = name
 
     def read(self, path: str, limit: int) -> bytes:
         return place_reader.read(path, limit)

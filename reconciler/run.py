@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.shape import Class
-from reconciler_state.journal import Done, Intent
+from reconciler_state.journal import Done, Intent, Planned
 from reconciler_state.record import Base, HomeState, Owned
 
 from .action import CLEAR, Action, FieldChange, FieldRow, Row
@@ -67,15 +67,13 @@ class HomeRun:
         with ExitStack() as stack:
             self._workspace.keep_key(plan.ref)
             found = plan.state if plan.serial else None
+            who = self._workspace.provenance().to_json()
             self._journal.start(
-                owner=plan.owner,
-                state=found,
-                version=plan.version or "",
-                run=self._run,
-                who=self._workspace.provenance().to_json(),
+                owner=plan.owner, home=plan.id, state=found, version=plan.version or "", run=self._run, who=who
             )
             door: Door | None = None
             try:
+                self._journal.announce(self._planned(actions))
                 for step in steps(actions, self._provider.batch):
                     if stop() and not self._harmed:
                         self._harmed = "stopped by the person"
@@ -96,11 +94,15 @@ class HomeRun:
                         yield self._outcome(action, Verdict(Outcome.UNCERTAIN, why), door)
                     else:
                         yield self._outcome(action, Verdict(Outcome.SKIPPED, "the home failed"), None)
-                yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=str(error), command=error.hint or "")
+                unsaid = self._workspace.publish(plan.ref) if self._begun else ""
+                reason = f"{error}; {unsaid}" if unsaid else str(error)
+                yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=reason, command=error.hint or "")
                 return
             yield from self._last_look()
             self._journal.end(self._state, unmanaged(plan.observation, self._state))
-        yield Event("home-end", plan.id, seconds=time.monotonic() - started)
+        unsaid = self._workspace.publish(plan.ref)  # to every other runner it is uncertain then
+        outcome, seconds = Outcome.UNCERTAIN if unsaid else None, time.monotonic() - started
+        yield Event("home-end", plan.id, outcome=outcome, reason=unsaid, seconds=seconds)
 
     def _door(self, tell: Tell, until: float) -> AbstractContextManager[Door]:
         def note(words: str) -> None:
@@ -122,8 +124,7 @@ class HomeRun:
         intents: dict[Address, str] = {}
         lost = ""
         if ready:
-            traits = self._provider.traits
-            intents = self._journal.begin([planned(self._plan, a, traits.get(a.address.kind)) for a in ready])
+            intents = self._journal.begin(self._planned(ready))
             self._begun |= intents.keys()
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
@@ -168,6 +169,10 @@ class HomeRun:
             fields=verdict.fields,
             extra={"door": door.name} if door is not None and action.writes else {},
         )
+
+    def _planned(self, actions: Sequence[Action]) -> list[Planned]:
+        traits = self._provider.traits
+        return [planned(self._plan, a, traits.get(a.address.kind)) for a in actions]
 
     # -- reading back ------------------------------------------------------------------------------------------
 

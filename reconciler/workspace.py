@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,15 +20,17 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
 from reconciler_state.approvals import Approvals
 from reconciler_state.decisions import Decisions
+from reconciler_state.errors import StateError
 from reconciler_state.history import Run, restored, runs
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
-from reconciler_state.lock import lock_home
 from reconciler_state.store import Physical
 
 from . import fights, left
 from .errors import ProviderError
+from .filled import filled
 from .losses import also_lost
+from .meeting import locked
 from .observe import Observation, Unknown, Wanted
 from .place import LocalPlace, Place
 from .place_exec import ExecPlace
@@ -107,7 +108,15 @@ class Workspace:
             "$formerly": list(self.setup.formerly),
         }
         return HomeRef(
-            home.id, home.harness, place, path, options, home.timezone, home.harness_version, keyed=kept is not None
+            home.id,
+            home.harness,
+            place,
+            path,
+            options,
+            home.timezone,
+            home.harness_version,
+            # Runners that share state have a key each: what a plan says on one has to be found again on another.
+            keyed=kept is not None and not self.store.shared,
         )
 
     def _place(self, home: Home) -> Place:
@@ -116,6 +125,8 @@ class Workspace:
         key = (*prefix, python) if prefix else ()
         if key not in self._places:
             self._places[key] = ExecPlace(prefix, python) if prefix else LocalPlace()
+        if home.host and self.store.shared:
+            return LocalPlace(host_place(home.host))  # here, and one of several machines that share state
         return self._places[key]
 
     def desired(self, home_id: str) -> dict[Address, Resource]:
@@ -176,6 +187,7 @@ class Workspace:
                 made = fights.stopped(made, counts, restores(options.restore))
             if made.guard == "rebuild":
                 made = replace(made, notes=(*made.notes, *also_lost(self.runs(ref), made.observation)))
+            made = replace(made, notes=(*self.store.notes(physical(ref)), *made.notes))
             return undo.only(made) if options.undo else made
         except ReconcilerError as error:
             ref = self._refs.get(home_id, HomeRef(home.id, home.harness, LocalPlace(), home.path))
@@ -194,6 +206,8 @@ class Workspace:
         journal = self.journal(ref)
         if state is not None:
             journal.check(state)
+            if self.store.veiled(physical(ref)) and isinstance(observation, Observation):
+                state = filled(state, resources, observation, home.id)
         names = {self.setup.name, *self.setup.formerly}
         intents = [i for i in journal.open_intents() if i.owner in names]
         return HomeInputs(
@@ -243,7 +257,15 @@ class Workspace:
         self.store.probe()
 
     def journal(self, ref: HomeRef) -> Journal:
-        return Journal.of(self.store.root, physical(ref), self.store.files)
+        return self.store.journal(physical(ref))
+
+    def publish(self, ref: HomeRef) -> str:
+        """Gives other runners what was recorded of a home; why not, "" if they have it."""
+        try:
+            self.store.publish(physical(ref))
+        except StateError as error:
+            return f"what came of it is recorded here, and not there yet: {error}"
+        return ""
 
     def approvals(self) -> Approvals:
         return Approvals(self.store.root, self.store.files)
@@ -254,27 +276,10 @@ class Workspace:
     @contextmanager
     def lock(self, ref: HomeRef) -> Iterator[HomeGuard]:
         """L13: one writer per home. Raises StateLocked, naming the holder, after 10 s."""
-        command = " ".join(["reconciler", *sys.argv[1:2]])
-        # Runs from this machine meet at a folder of the state, which is there before the home is; whoever comes from
-        # elsewhere meets us at the home itself (at another place the worker holds it).
-        meeting = self.store.root / "locks" / physical(ref).key
-        self.store.files.mkdir(meeting)
-        with ExitStack() as held:
-
-            def take(directory: Path, announce: bool) -> int:
-                lock = lock_home(
-                    directory,
-                    physical(ref),
-                    self.store.root,
-                    command=command,
-                    wait=self.lock_wait,
-                    announce=announce,
-                )
-                return held.enter_context(lock).fd
-
-            there = ref.place.local and Path(ref.path).is_dir()
-            fd = take(meeting, announce=not there)
-            yield HomeGuard(take(Path(ref.path), announce=True) if there else fd)
+        there = ref.place.local and Path(ref.path).is_dir()
+        with locked(physical(ref), self.store, self.lock_wait, Path(ref.path) if there else None) as fd:
+            self.store.refresh(physical(ref))  # another runner may have been quicker
+            yield HomeGuard(fd)
 
     def keep_key(self, ref: HomeRef) -> None:
         """Keeps the home's digest key from now on. Called before the first record that holds a digest of it."""
@@ -295,7 +300,7 @@ class Workspace:
 
     def runs_at(self, where: Physical) -> list[Run]:
         """As `runs`, of a home as it is."""
-        return runs(Journal.of(self.store.root, where, self.store.files))
+        return runs(self.store.journal(where))
 
     def provenance(self) -> Provenance:
         """Which commit the setup is at, and who runs us; asked once."""
@@ -340,6 +345,11 @@ class Workspace:
     def close(self) -> None:
         for place in self._places.values():
             place.close()
+
+
+def host_place(host: str) -> str:
+    """The name, in shared state, of a place that the setup says is on a machine of its own."""
+    return f"host:{host}"
 
 
 def physical(ref: HomeRef) -> Physical:

@@ -91,14 +91,14 @@ class Installed(Mapping[str, "Provider"]):
 def workspace(file: Path | None, state: Path | None) -> Workspace:
     """The setup, its state and the providers it needs. Raises SpecError, StateError or UsageError."""
     from reconciler_specs.load import load
-    from reconciler_state.local import LocalStore
 
+    from ..stores import store_of
     from ..workspace import Workspace
 
     setup = load(setup_path(file))
     installed = Installed()
     check_doors(setup, installed)
-    return Workspace(setup, LocalStore(state_dir(state)), installed)
+    return Workspace(setup, store_of(setup, state_dir(state)), installed)
 
 
 def check_doors(setup: Setup, found: Mapping[str, Provider]) -> None:

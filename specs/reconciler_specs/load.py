@@ -25,6 +25,7 @@ from .secret import read_sources
 from .setup import Home, Setup
 from .shape import Json
 from .sources import Sources, Unusable
+from .state import read_state
 from .tables import TABLES
 from .template import Parameters, merge, read_parameters
 from .values import NAME, Refusal, described, names
@@ -40,6 +41,7 @@ FIELDS: Fields = {
     "parameters": Field("Values that homes fill into templates, $(name).", {"type": "object"}),
     "places": Field("Where homes are, by name.", {"type": "object"}),
     "policy": Field("Policy of every home that says nothing else.", ref("Policy")),
+    "state": Field("Where the record of what was applied is kept.", ref("State")),
     "secrets": Field("Where the values of secrets come from, by name, for every home.", {"type": "object"}),
     "templates": Field("What several homes have in common, by name.", {"type": "object"}),
     "homes": Field("The homes, by your own names for them.", {"type": "object"}),
@@ -162,6 +164,7 @@ class _Loader:
             policy=policy,
             parameters=parameters,
             notify=read_notify(root.get("notify"), found),
+            state=read_state(root.get("state"), found),
             files=tuple(self.sources.files),
         )
 

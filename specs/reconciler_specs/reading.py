@@ -42,7 +42,7 @@ Fields = Mapping[str, Field]
 
 # Keys of later releases, by the kind of map they stand in: refused by name, never dropped.
 LATER: Mapping[str, frozenset[str]] = {
-    "setup": frozenset({"state"}),
+    "setup": frozenset(),
     "profile": frozenset({"worker"}),
 }
 

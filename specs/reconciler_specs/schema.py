@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import file, home, inference, job, load, notify, policy, profile, secret
+from . import file, home, inference, job, load, notify, policy, profile, secret, state
 from .reading import NAMES, TEXT, Fields, Schema, marks_schema, ref
 from .table import Table
 from .tables import TABLES
@@ -124,6 +124,7 @@ def _definitions() -> dict[str, Schema]:
         "ModelPart": _closed(_fields(inference.MODEL_FIELDS)),
         "Monitor": _closed({"script": TEXT, "url": TEXT}, minProperties=1, maxProperties=1),
         "Policy": _closed(_fields(policy.FIELDS)),
+        "State": _closed(_fields(state.FIELDS)),
         "Parameter": _closed(
             {
                 "type": {"enum": ["string", "integer", "number", "boolean"]},
@@ -197,6 +198,7 @@ def generate() -> dict[str, Any]:
         "places": _by_name(ref("Place")),
         "policy": ref("Policy"),
         "notify": _by_name(ref("Notify")),
+        "state": ref("State"),
         "secrets": _by_name(ref("Source"), _SECRET),
         "templates": _by_name(ref("Template")),
         "homes": {**_by_name(ref("Home")), "type": "object"},

@@ -12,6 +12,7 @@ from .notify import NotifyTarget
 from .policy import DEFAULTS, Policy
 from .resource import Resource
 from .shape import Json
+from .state import StatePlace
 from .template import Parameter
 
 HARNESSES = ("native", "hermes", "openclaw", "orchestrator", "viable")
@@ -63,6 +64,7 @@ class Setup:
     policy: Policy = field(default_factory=Policy)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     notify: Mapping[str, NotifyTarget] = field(default_factory=dict)
+    state: StatePlace = field(default_factory=StatePlace)
     files: tuple[Path, ...] = ()
 
     def policy_of(self, home_id: str) -> Policy:

@@ -125,6 +125,18 @@ class Files:
             path.unlink()
             self.sync_dir(path.parent)
 
+    def keep(self, path: Path) -> Path | None:
+        """A copy beside the file, under the first free name: what could not be read or used may still be wanted."""
+        data = self.read(path)
+        if data is None:
+            return None
+        number = 1
+        while not self.create(kept := path.with_name(f"{path.stem}.damaged-{number}"), data):
+            if self.read(kept) == data:
+                return kept
+            number += 1
+        return kept
+
     def remove(self, path: Path) -> None:
         with self._named(path):
             path.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,8 @@ FORMAT: Final = 1
 TAIL: Final = 1024  # bytes: more than a `run-end` takes
 PART: Final = 8 * 2**20  # bytes: a journal that has grown past this goes on in a new file, and the old one is kept
 UNCERTAIN: Final = "uncertain"
+Share = Callable[[bytes], AbstractContextManager[None]]
+"""Tells other runners what a run begins with, before it is added here and while it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +104,24 @@ class Journal:
     Nothing is created or written before the first `begin` or `done` (L7). Writers hold the home's lock.
     """
 
-    def __init__(self, path: Path, files: Files | None = None, clock: Callable[[], str] = now) -> None:
+    def __init__(
+        self, path: Path, files: Files | None = None, clock: Callable[[], str] = now, share: Share | None = None
+    ) -> None:
         self.path = path
         self.run = ""
         self._files = files or Files()
         self._clock = clock
+        self._share = share
+        self._ids: dict[Address, str] = {}  # of what this run has journaled
+        self._untried: set[str] = set()  # announced, and not begun yet
         self._header: dict[str, Any] | None = None
         self._started = False
         self._unsure = True  # whether the file ends with a whole line
 
     @classmethod
-    def of(cls, root: Path, physical: Physical, files: Files | None = None) -> Journal:
+    def of(cls, root: Path, physical: Physical, files: Files | None = None, share: Share | None = None) -> Journal:
         """The journal of a home in the state folder `root`."""
-        return cls(root / "journal" / f"{physical.key}.jsonl", files)
+        return cls(root / "journal" / f"{physical.key}.jsonl", files, share=share)
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -122,22 +130,7 @@ class Journal:
 
         Raises StateDamaged for any other bad line, StateTooNew.
         """
-        data = self._files.read(self.path) or b""
-        found = _all_records(data)
-        if found is None:
-            found, bad = [], 0
-            for number, line in enumerate(data.split(b"\n"), 1):
-                record = _record(line)
-                if record is None:
-                    bad = bad or (number if line else 0)
-                    continue
-                if bad and record["what"] != "torn":
-                    raise StateDamaged(self.path, f"line {bad} is no record of ours")
-                bad = 0
-                found.append(record)
-        if any(r["what"] == "run" and _number(r, "format") > FORMAT for r in found):
-            raise StateTooNew(f"{self.path}: a newer program wrote to it", hint="update agent-home-reconciler")
-        return found
+        return records(self._files.read(self.path) or b"", self.path)
 
     def check_whole(self) -> None:
         """Raises StateDamaged if the file holds not one whole record: nothing that we write leaves it so, and what
@@ -213,6 +206,7 @@ class Journal:
         self,
         *,
         owner: str,
+        home: str = "",
         state: HomeState | None = None,
         version: str = "",
         run: str = "",
@@ -220,18 +214,29 @@ class Journal:
     ) -> None:
         """Names the run whose records follow, and the state that it found.
 
-        `run` is its id, one for all homes of a command (drawn if none is given). `who` (the provenance) and `version`
-        (the harness's) are for people.
+        `run` is its id, one for all homes of a command (drawn if none is given). `home` (what the setup calls it),
+        `who` (the provenance) and `version` (the harness's) are for people.
         """
         self.run, self._started = run or secrets.token_hex(6), False
+        self._ids, self._untried = {}, set()
         lineage, serial = (state.lineage, state.serial) if state else ("", 0)
-        self._header = {"owner": owner, "version": version, "lineage": lineage, "serial": serial}
+        self._header = {"owner": owner, "home": home, "version": version, "lineage": lineage, "serial": serial}
         if who:
             self._header["who"] = dict(who)
 
+    def announce(self, actions: Sequence[Planned]) -> None:
+        """Journals the intents of all steps at once, where other runners are to know of them before the first write.
+        What is then not begun is `skipped` when the run ends."""
+        if self._share is not None:
+            self._untried = set(self.begin(actions).values())
+
     def begin(self, actions: Sequence[Planned]) -> dict[Address, str]:
-        """Journals a step's intents and returns their ids. On return they are on the disk: the door may be used."""
-        ids = {action.address: secrets.token_hex(10) for action in actions}
+        """Journals a step's intents, unless they were announced, and returns their ids. On return they are on the
+        disk: the door may be used."""
+        fresh = [action for action in actions if action.address not in self._ids]
+        self._ids |= {action.address: secrets.token_hex(10) for action in fresh}
+        ids = {action.address: self._ids[action.address] for action in actions}
+        self._untried -= set(ids.values())
         self._append(
             [
                 {
@@ -249,7 +254,7 @@ class Journal:
                     **({"before": dict(a.before)} if a.before else {}),
                     **({"rows": dict(a.rows)} if a.rows else {}),
                 }
-                for a in actions
+                for a in fresh
             ],
             sync=True,
         )
@@ -282,6 +287,9 @@ class Journal:
         `seen` is what stood in the home that nobody declared, by store: should it be lost, this says what was lost.
         """
         if self._started:
+            self.done(
+                [Done(intent, "skipped", "not begun") for intent in self._ids.values() if intent in self._untried]
+            )
             left = {"lineage": state.lineage, "serial": state.serial} if state else {}
             still = len(self._open(self.entries()))
             told = {store: list(names) for store, names in (seen or {}).items()}
@@ -327,7 +335,8 @@ class Journal:
         if self._unsure:
             data = self._mend(at) + data
         self._unsure = True
-        self._files.append(self.path, data, sync)
+        with self._share(data) if self._share is not None and not self._started else nullcontext():
+            self._files.append(self.path, data, sync)
         self._unsure, self._started = False, True
 
     def _mend(self, at: str) -> bytes:
@@ -337,6 +346,26 @@ class Journal:
         last = before.rstrip(b"\n").rpartition(b"\n")[2]
         torn = bool(last) and _record(last) is None
         return newline + (json.dumps({"what": "torn", "at": at}).encode("ascii") + b"\n" if torn else b"")
+
+
+def records(data: bytes, path: Path) -> list[Mapping[str, Any]]:
+    """Every record of a journal's bytes, in order. Raises StateDamaged and StateTooNew as `Journal.entries` does, which
+    name `path`."""
+    found = _all_records(data)
+    if found is None:
+        found, bad = [], 0
+        for number, line in enumerate(data.split(b"\n"), 1):
+            record = _record(line)
+            if record is None:
+                bad = bad or (number if line else 0)
+                continue
+            if bad and record["what"] != "torn":
+                raise StateDamaged(path, f"line {bad} is no record of ours")
+            bad = 0
+            found.append(record)
+    if any(r["what"] == "run" and _number(r, "format") > FORMAT for r in found):
+        raise StateTooNew(f"{path}: a newer program wrote to it", hint="update agent-home-reconciler")
+    return found
 
 
 def _all_records(data: bytes) -> list[Mapping[str, Any]] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from .files import Files
 from .journal import Journal
 from .record import HomeState
 from .store import KEY_BYTES, Physical, slug, successor
+from .veil import MARKS
 
 
 def default_root(environ: Mapping[str, str]) -> Path:
@@ -35,15 +37,68 @@ class LocalStore:
     Writers hold the home's lock (L13); reading needs none, since a file is only ever replaced whole.
     """
 
-    def __init__(self, root: Path, files: Files | None = None) -> None:
+    shared = False
+    """Whether other runners have a copy of their own."""
+
+    def __init__(self, root: Path, files: Files | None = None, folder: Path | None = None) -> None:
         self.root = root
+        self.folder = folder or root  # of `homes` and `journal`; keys and locks are the machine's, in `root`
         self.files = files or Files()
         # What this run read or wrote last: a file that is still the same is not decoded again.
         self._last: dict[Physical, tuple[bytes, HomeState]] = {}
         self._ours: set[Physical] = set()
 
     def path(self, physical: Physical) -> Path:
-        return self.root / "homes" / f"{physical.key}.json"
+        return self.folder / "homes" / f"{physical.key}.json"
+
+    @property
+    def where(self) -> str:
+        """Where the state is, in words."""
+        return str(self.root)
+
+    def journal(self, physical: Physical) -> Journal:
+        return Journal.of(self.folder, physical, self.files)
+
+    # What a store that is shared does more.
+
+    def refresh(self, physical: Physical | None = None) -> None:
+        """Takes over what other runners have recorded. With `physical`, whose lock is held: what is there now is what
+        the run that follows stands on."""
+
+    def publish(self, physical: Physical) -> None:
+        """Gives other runners what was recorded of a home. Raises StateError."""
+
+    def catch_up(self) -> None:
+        """Gives other runners what earlier runs could not. Raises StateError."""
+
+    def veiled(self, physical: Physical) -> bool:
+        """Whether the state that was read last stands for values that only another runner knows."""
+        last = self._last.get(physical)
+        return last is not None and any(mark in last[0] for mark in MARKS)
+
+    def copy(self, physical: Physical) -> dict[str, bytes]:
+        """A home's state and journal as files, by their names in the folder."""
+        key = physical.key
+        names = [
+            f"journal/{n}" for n in self.files.names(self.folder / "journal") if re.match(rf"{key}(\.\d+)?\.jsonl$", n)
+        ]
+        found = {name: self.files.read(self.folder / name) for name in (f"homes/{key}.json", *names)}
+        return {name: data for name, data in found.items() if data is not None}
+
+    def put(self, physical: Physical, files: Mapping[str, bytes]) -> None:
+        """Makes a home's files these; what was there is kept beside them. Raises StateError unless they read back."""
+        for name in {*self.copy(physical), *files}:
+            if files.get(name) != self.files.read(self.folder / name):
+                self.files.keep(self.folder / name)
+        for name, data in sorted(files.items(), reverse=True):  # the state last (journal before homes): a kill is seen
+            self.files.write(self.folder / name, data)
+        self._last.pop(physical, None)
+        if self.copy(physical) != files:
+            raise StateError(f"{self.folder}: what was written does not read back")
+
+    def notes(self, physical: Physical) -> Sequence[str]:
+        """What a person should know of how this home's state came here."""
+        return ()
 
     def read(self, physical: Physical) -> HomeState | None:
         """Raises StateDamaged, StateTooNew; StateMoved if this run has already seen a later state of this home."""
@@ -69,10 +124,10 @@ class LocalStore:
         return [s for s in self._all() if isinstance(s, StateError)]
 
     def _all(self, skip: Collection[str] = ()) -> Iterator[HomeState | StateError]:
-        for name in self.files.names(self.root / "homes"):
+        for name in self.files.names(self.folder / "homes"):
             if not name.endswith(".json") or name in skip:
                 continue
-            path = self.root / "homes" / name
+            path = self.folder / "homes" / name
             try:
                 yield decode(self.files.read(path) or b"", path)
             except StateError as error:
@@ -90,14 +145,14 @@ class LocalStore:
             if new == old or (physical not in self._ours and new == body(current)):
                 return current
             if current.damaged:
-                self._keep(path)
+                self.files.keep(path)
         self.files.write(path, data)
         self._last[physical] = (data, recorded)
         self._ours.add(physical)
         return recorded
 
     def probe(self) -> None:
-        self.files.probe(self.root / "homes")
+        self.files.probe(self.folder / "homes")
 
     def repair(self, home: str | None = None, *, do: bool) -> Repair:
         """Puts damaged state files and journals aside (the home then has no state, and can be adopted).
@@ -112,11 +167,11 @@ class LocalStore:
             if ".damaged-" not in name and part in f"{name}-" and len(self.files.read(path) or b"") != KEY_BYTES:
                 found.aside.append(f"put aside: {path}: is no key of ours; secrets will look changed once")
                 if do:
-                    self._keep(path)
+                    self.files.keep(path)
                     self.files.remove(path)
         for folder, suffix in (("homes", ".json"), ("journal", ".jsonl")):
-            for name in self.files.names(self.root / folder):
-                path = self.root / folder / name
+            for name in self.files.names(self.folder / folder):
+                path = self.folder / folder / name
                 if not name.endswith(suffix) or part not in name:
                     continue
                 try:
@@ -130,23 +185,11 @@ class LocalStore:
                 except StateDamaged as error:
                     found.aside.append(f"put aside: {error}")
                     if do:
-                        self._keep(path)
+                        self.files.keep(path)
                         self.files.remove(path)
                         self._last.clear()
                         self._ours.clear()
         return found
-
-    def _keep(self, path: Path) -> Path | None:
-        """A copy beside the file, under the first free name: what could not be read may still be wanted."""
-        data = self.files.read(path)
-        if data is None:
-            return None
-        number = 1
-        while not self.files.create(kept := path.with_name(f"{path.stem}.damaged-{number}"), data):
-            if self.files.read(kept) == data:
-                return kept
-            number += 1
-        return kept
 
     def key_for(self, physical: Physical) -> bytes | None:
         """The home's 32 random bytes for digests of what must not be stored (L5); None if none are kept yet.

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Final, cast
 
 from .errors import StateError
 
@@ -45,8 +47,8 @@ _FOREIGN: Final = (
 
 
 class GitError(StateError):
-    """A call of git that ended with an error. `status` is git's exit code; `said` its own last line, without URLs'
-    credentials."""
+    """A call of git that ended with an error. `status` is git's exit code; `said` what it says is wrong, without
+    URLs' credentials."""
 
     def __init__(self, what: str, status: int, said: str) -> None:
         super().__init__(f"git {what}: {said or f'ended with {status}'}")
@@ -80,42 +82,74 @@ class Repository:
             return None
         return cls(Path(answer.out.rstrip("\n"))) if answer.status == 0 and answer.out.strip() else None
 
-    def run(self, *words: str, env: Mapping[str, str] | None = None) -> str:
-        """The output of a call that must not fail, without its last line break. Raises GitError."""
-        answer = self.ask(*words, env=env)
+    def run(self, *words: str, env: Mapping[str, str] | None = None, given: bytes | None = None) -> str:
+        """The output of a call that must not fail, without its last line break. `given` is its input. Raises
+        GitError."""
+        answer = self.ask(*words, env=env, given=given)
         if answer.status:
-            raise GitError(words[0], answer.status, _last_line(answer.error))
+            raise GitError(words[0], answer.status, gist(answer.error))
         return answer.out.removesuffix("\n")
 
-    def ask(self, *words: str, env: Mapping[str, str] | None = None, seconds: float = TIMEOUT) -> Answer:
+    def ask(
+        self,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        seconds: float = TIMEOUT,
+        given: bytes | None = None,
+    ) -> Answer:
         """The answer of a call, whatever its exit code. Raises GitError if git is not there or does not end."""
-        foreign = [part for name in _FOREIGN if name in os.environ for part in ("-u", name)]
+        with ExitStack() as open_:
+            source = None
+            if given is not None:
+                source = cast(BinaryIO, open_.enter_context(TemporaryFile()))
+                source.write(given)
+                source.seek(0)
+            status, out, error = self._call(words, env or {}, seconds, source)
+        return Answer(status, out.decode("utf-8", "replace"), error)
+
+    def content(self, *words: str, env: Mapping[str, str] | None = None) -> bytes:
+        """The output of a call that must not fail, as it is. Raises GitError."""
+        status, out, error = self._call(words, env or {}, TIMEOUT, None)
+        if status:
+            raise GitError(words[0], status, gist(error))
+        return out
+
+    def _call(
+        self, words: Sequence[str], env: Mapping[str, str], seconds: float, given: BinaryIO | None
+    ) -> tuple[int, bytes, str]:
+        # What the caller of this call has set is its own; what stands in our environment is another repository's.
+        foreign = [part for name in _FOREIGN if name in os.environ and name not in env for part in ("-u", name)]
         argv = [*(["env", *foreign] if foreign else []), "git", *(p for off in _OFF for p in ("-c", off)), *words]
         # GitPython looks for git when it is imported, and raises if there is none: the call says it better.
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
         import git
 
         try:
-            status, out, error = git.Git(self.root).execute(
+            answer: Any = git.Git(self.root).execute(
                 argv,
                 with_extended_output=True,
                 with_exceptions=False,
                 strip_newline_in_stdout=False,
-                env={**_ENV, **(env or {})},
+                stdout_as_string=False,
+                istream=given,
+                env={**_ENV, **env},
                 kill_after_timeout=seconds,
             )
         except (git.exc.GitCommandNotFound, FileNotFoundError, NotADirectoryError) as problem:
             raise GitError(words[0], 127, f"cannot be started in {self.root}") from problem
-        return Answer(int(status), _text(out), _text(error))
+        status, out, error = answer
+        return int(status), out if isinstance(out, bytes) else str(out).encode(), _text(error)
 
 
 def _text(data: object) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(data)
 
 
-def _last_line(text: str) -> str:
+def gist(text: str) -> str:
+    """Of all that git said the line that says what is wrong, without what may be a credential; "" if there is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return clean(lines[-1]) if lines else ""
+    wrong = (line for line in lines if line.startswith(("fatal: ", "error: ")))
+    return clean(next(wrong, lines[-1])) if lines else ""
 
 
 def clean(text: str) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-
-from reconciler_state.local import LocalStore
+from typing import TYPE_CHECKING
 
 from .style import safe
+
+if TYPE_CHECKING:
+    from reconciler_state.local import LocalStore
+
+    from ...migrate import Copied
 
 
 def list_text(store: LocalStore) -> Iterator[str]:
@@ -27,7 +31,7 @@ def list_text(store: LocalStore) -> Iterator[str]:
         empty = False
         yield f"! {safe(str(error))}"
     if empty:
-        yield f"No home has state in {store.root}."
+        yield f"No home has state in {store.where}."
 
 
 def list_json(store: LocalStore) -> str:
@@ -49,3 +53,8 @@ def list_json(store: LocalStore) -> str:
             )
     broken = [str(e) for e in store.broken()]
     return json.dumps({"format": "reconciler.state/1", "homes": homes, "broken": broken}, indent=2)
+
+
+def migrated_text(home: Copied) -> Iterator[str]:
+    """What became of one home's state."""
+    yield f"{'✗ ' if home.refused else ''}{safe(home.state.harness)}  {safe(home.state.path)}: {safe(home.what)}"

@@ -62,6 +62,24 @@ def test_crash_at_each_step_is_settled_by_the_next_run(world: World, fault: Faul
     assert world.space().plan_home("main", Options()).intents == ()
 
 
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "gone"])
+def test_what_was_made_again_before_a_crash_is_found(world: World, declared: bool) -> None:
+    """State has the id of the one that was lost; the new one is known by its marker, declared or not (L11)."""
+    world.apply()
+    [lost] = [i for i, job in world.home().jobs().items() if job["name"] == "brief"]
+    del world.home().jobs()[lost]
+    world.provider = FaultyProvider(world.memory, Fault.CRASH_AFTER, lambda a: a.address.kind == "jobs")
+    with pytest.raises(Crash):
+        world.apply()
+    world.provider = world.memory
+    if not declared:
+        lines = [line for line in SETUP.splitlines() if "brief: {" not in line]
+        world.setup("\n".join(lines).replace(", context_from: [brief]", ""))
+    assert set(outcomes(world.apply()).values()) <= {"applied"}
+    assert jobs(world) == (["brief", "digest"] if declared else ["digest"])
+    assert world.rows() == {}
+
+
 @pytest.mark.parametrize("fault", [Fault.LOST_BEFORE, Fault.LOST_AFTER])
 def test_a_lost_answer_is_uncertain_or_found_by_looking(world: World, fault: Fault) -> None:
     world.provider = FaultyProvider(world.memory, fault, lambda a: a.address.kind == "jobs")
