@@ -20,12 +20,13 @@ from typing import Any, Final
 from reconciler_specs.address import Address
 from reconciler_specs.shape import Json
 
-from .errors import StateDamaged, StateMoved, StateTooNew
+from .entries import FORMAT, number, record, records, text
+from .errors import StateDamaged, StateMoved
 from .files import Files
 from .record import HomeState
 from .store import Physical
+from .veil import has_long
 
-FORMAT: Final = 1
 TAIL: Final = 1024  # bytes: more than a `run-end` takes
 PART: Final = 8 * 2**20  # bytes: a journal that has grown past this goes on in a new file, and the old one is kept
 UNCERTAIN: Final = "uncertain"
@@ -105,13 +106,19 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, files: Files | None = None, clock: Callable[[], str] = now, share: Share | None = None
+        self,
+        path: Path,
+        files: Files | None = None,
+        clock: Callable[[], str] = now,
+        share: Share | None = None,
+        texts: bool = True,
     ) -> None:
         self.path = path
         self.run = ""
         self._files = files or Files()
         self._clock = clock
         self._share = share
+        self._texts = texts  # whether long texts may stand in it: without them undo cannot put them back
         self._ids: dict[Address, str] = {}  # of what this run has journaled
         self._untried: set[str] = set()  # announced, and not begun yet
         self._header: dict[str, Any] | None = None
@@ -119,9 +126,16 @@ class Journal:
         self._unsure = True  # whether the file ends with a whole line
 
     @classmethod
-    def of(cls, root: Path, physical: Physical, files: Files | None = None, share: Share | None = None) -> Journal:
+    def of(
+        cls,
+        root: Path,
+        physical: Physical,
+        files: Files | None = None,
+        share: Share | None = None,
+        texts: bool = True,
+    ) -> Journal:
         """The journal of a home in the state folder `root`."""
-        return cls(root / "journal" / f"{physical.key}.jsonl", files, share=share)
+        return cls(root / "journal" / f"{physical.key}.jsonl", files, share=share, texts=texts)
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -147,14 +161,14 @@ class Journal:
     def _last_end(self) -> Mapping[str, Any] | None:
         """The `run-end` that the journal ends with, if it does: then a plan need not look at all that was before."""
         data = self._files.tail(self.path, TAIL)
-        record = _record(data[:-1].rpartition(b"\n")[2]) if data.endswith(b"\n") else None
-        return record if record is not None and record["what"] == "run-end" else None
+        last = record(data[:-1].rpartition(b"\n")[2]) if data.endswith(b"\n") else None
+        return last if last is not None and last["what"] == "run-end" else None
 
     def _open(self, entries: Sequence[Mapping[str, Any]]) -> list[Intent]:
         ended = {
-            _text(e, "intent"): _text(e, "outcome") not in ("", UNCERTAIN) for e in entries if e["what"] == "outcome"
+            text(e, "intent"): text(e, "outcome") not in ("", UNCERTAIN) for e in entries if e["what"] == "outcome"
         }
-        still = (e for e in entries if e["what"] != "begin" or not ended.get(_text(e, "intent")))
+        still = (e for e in entries if e["what"] != "begin" or not ended.get(text(e, "intent")))
         return [p.intent for p in self._past(still)]
 
     def history(self, path: str) -> list[Past]:
@@ -171,13 +185,13 @@ class Journal:
         StateDamaged if there is a state, and its journal has nothing in it."""
         self.check_whole()
         last = self._last_end()
-        if last is not None and _text(last, "lineage") == state.lineage and _number(last, "serial") <= state.serial:
+        if last is not None and text(last, "lineage") == state.lineage and number(last, "serial") <= state.serial:
             return
         left: dict[str, int] = {}
         for entry in self.entries():
-            if entry["what"] == "run-end" and _text(entry, "lineage"):
-                left[_text(entry, "lineage")] = _number(entry, "serial")
-            elif entry["what"] == "run" and not _text(entry, "lineage"):
+            if entry["what"] == "run-end" and text(entry, "lineage"):
+                left[text(entry, "lineage")] = number(entry, "serial")
+            elif entry["what"] == "run" and not text(entry, "lineage"):
                 left = {}  # a run that found no state begins a new lineage
         if left and state.lineage not in left:
             raise StateMoved(f"the state of {state.path} has lineage {state.lineage}, which no run here has written")
@@ -191,13 +205,13 @@ class Journal:
         owner, found = "", dict[str, Past]()
         for entry in entries:
             if entry["what"] == "run":
-                owner = _text(entry, "owner")
+                owner = text(entry, "owner")
             elif entry["what"] == "begin":
                 intent = _intent(entry, owner)
                 found[intent.intent] = Past(intent, "", "", intent.at)
-            elif entry["what"] == "outcome" and (past := found.get(_text(entry, "intent"))):
-                outcome = _text(entry, "outcome")
-                found[past.intent.intent] = Past(past.intent, outcome, _text(entry, "reason"), _text(entry, "at"))
+            elif entry["what"] == "outcome" and (past := found.get(text(entry, "intent"))):
+                outcome = text(entry, "outcome")
+                found[past.intent.intent] = Past(past.intent, outcome, text(entry, "reason"), text(entry, "at"))
         return list(found.values())
 
     # -- writing -----------------------------------------------------------------------------------------------
@@ -251,7 +265,7 @@ class Journal:
                     "digest": a.digest,
                     "known_ids": None if a.known_ids is None else list(a.known_ids),
                     **({"tier": a.tier} if a.tier else {}),
-                    **({"before": dict(a.before)} if a.before else {}),
+                    **({"before": before} if (before := self._before(a)) else {}),
                     **({"rows": dict(a.rows)} if a.rows else {}),
                 }
                 for a in fresh
@@ -259,6 +273,11 @@ class Journal:
             sync=True,
         )
         return ids
+
+    def _before(self, action: Planned) -> dict[str, Json]:
+        """What undo would declare, without long texts if none may stand here; of a deleted thing all or nothing."""
+        kept = {name: value for name, value in action.before.items() if self._texts or not has_long(value)}
+        return {} if action.row == "delete" and len(kept) < len(action.before) else kept
 
     def done(self, outcomes: Sequence[Done]) -> None:
         """Journals how intents ended, of this run or of one that was cut off.
@@ -344,62 +363,13 @@ class Journal:
         before = self._files.read(self.path) or b""
         newline = b"" if before.endswith(b"\n") or not before else b"\n"
         last = before.rstrip(b"\n").rpartition(b"\n")[2]
-        torn = bool(last) and _record(last) is None
+        torn = bool(last) and record(last) is None
         return newline + (json.dumps({"what": "torn", "at": at}).encode("ascii") + b"\n" if torn else b"")
-
-
-def records(data: bytes, path: Path) -> list[Mapping[str, Any]]:
-    """Every record of a journal's bytes, in order. Raises StateDamaged and StateTooNew as `Journal.entries` does, which
-    name `path`."""
-    found = _all_records(data)
-    if found is None:
-        found, bad = [], 0
-        for number, line in enumerate(data.split(b"\n"), 1):
-            record = _record(line)
-            if record is None:
-                bad = bad or (number if line else 0)
-                continue
-            if bad and record["what"] != "torn":
-                raise StateDamaged(path, f"line {bad} is no record of ours")
-            bad = 0
-            found.append(record)
-    if any(r["what"] == "run" and _number(r, "format") > FORMAT for r in found):
-        raise StateTooNew(f"{path}: a newer program wrote to it", hint="update agent-home-reconciler")
-    return found
-
-
-def _all_records(data: bytes) -> list[Mapping[str, Any]] | None:
-    """Every line's record, read in one go (five times faster than line by line); None if a line is bad."""
-    try:
-        records = json.loads(b"[" + data.removesuffix(b"\n").replace(b"\n", b",\n") + b"]")
-    except (ValueError, RecursionError):
-        return None
-    whole = all(isinstance(r, dict) and isinstance(r.get("what"), str) for r in records)
-    return records if whole else None
-
-
-def _record(line: bytes) -> dict[str, Any] | None:
-    """A line's record, None if it is none of ours."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and isinstance(record.get("what"), str) else None
 
 
 def _intent(entry: Mapping[str, Any], owner: str) -> Intent:
     known = entry.get("known_ids")
     names = ("intent", "run", "path", "row", "kind", "profile", "id", "digest", "at")
-    texts = {name: _text(entry, name) for name in names}
+    texts = {name: text(entry, name) for name in names}
     ids = tuple(str(i) for i in known) if isinstance(known, list) else None
     return Intent(owner=owner, known_ids=ids, **texts)
-
-
-def _number(entry: Mapping[str, Any], name: str) -> int:
-    value = entry.get(name, 0)
-    return value if isinstance(value, int) else 0
-
-
-def _text(entry: Mapping[str, Any], name: str) -> str:
-    value = entry.get(name, "")
-    return value if isinstance(value, str) else ""

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from .branch import Branch, Entry
 from .codec import decode, encode
+from .entries import records
 from .errors import REPAIR, StateDamaged, StateError, StateMoved, StateTooNew
 from .files import LIMIT, Files
-from .journal import records
 from .layout import FOLDERS, FilesThere, common, holds, home_file, journal_file, key_of, order
 from .message import message
 from .record import HomeState

@@ -46,6 +46,7 @@ class SharedStore(LocalStore):
     ) -> None:
         super().__init__(root, files, folder)
         self.branch = branch
+        self._texts = texts
         self.mirror = Mirror(branch, folder, self.files, verb=verb, texts=texts, taken=self._forget, pause=pause)
         self._looked: StateError | bool = False  # whether the branch was looked at, and what was wrong with it
         self._stood: dict[str, FilesThere] = {}  # a locked home's files on the branch, as its run found them
@@ -74,7 +75,7 @@ class SharedStore(LocalStore):
         def share(data: bytes) -> AbstractContextManager[None]:
             return self.mirror.sharing(physical.key, data, self._stood.get(physical.key))
 
-        return Journal.of(self.folder, physical, self.files, share)
+        return Journal.of(self.folder, physical, self.files, share, self._texts)
 
     def _all(self, skip: Collection[str] = ()) -> Iterator[HomeState | StateError]:
         self._once()

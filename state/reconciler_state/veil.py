@@ -127,6 +127,19 @@ def unknown_here(thing: Owned) -> bool:
     return found
 
 
+def has_long(value: Json) -> bool:
+    """Whether a long text, or what stands for one, is anywhere in a value."""
+    found = False
+
+    def look(one: Json, was: Json) -> Json:
+        nonlocal found
+        found = found or is_text(one) or (isinstance(one, str) and len(one) >= LONG)
+        return one
+
+    _walk(value, None, look)
+    return found
+
+
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

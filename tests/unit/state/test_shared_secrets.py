@@ -141,6 +141,9 @@ def test_texts_in_full_or_as_digests(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert set(outcomes(two.apply()).values()) == {"applied"}
     with_file(one, changed)
     assert one.rows() == {}
+    # What stood before is in the journal for undo; without texts it is not.
+    assert ("Line 39" in one.show("journal/")) is texts
+    assert (b"Line 39" in everything(one)) is texts
 
 
 def test_a_base_that_is_only_a_digest_holds_what_it_cannot_merge(
