@@ -140,14 +140,14 @@ def setup_page() -> str:
         "“did you mean”. The JSON Schema for editors is `reconciler explain --schema`.\n",
         "## The setup\n",
         field_table(load.FIELDS, classes=False),
-        f"Keys that begin with `x-` are left alone. Not part of this version yet: {_names(reading.LATER['setup'])}.\n",
+        f"Keys that begin with `x-` are left alone.{_later('setup')}\n",
         "## home\n",
         f"{docs['home']}\n",
         field_table(BY_KIND[Kind.HOME], classes=False),
         "## profile\n",
         f"{docs['profile']}\n",
         field_table(BY_KIND[Kind.PROFILE], classes=False),
-        f"Not part of this version yet: {_names(reading.LATER['profile'])}.\n",
+        f"{_later('profile').lstrip()}\n",
     ]
     for word, kind in (
         ("inference", Kind.INFERENCE),
@@ -174,8 +174,16 @@ def setup_page() -> str:
         "## policy\n",
         f"{docs['policy']}\n",
         field_table(KINDS["policy"][1], classes=False),
+        "## state\n",
+        f"{docs['state']}\n",
+        field_table(KINDS["state"][1], classes=False),
     ]
     return "\n".join(parts)
+
+
+def _later(where: str) -> str:
+    names = reading.LATER[where]
+    return f" Not part of this version yet: {_names(names)}." if names else ""
 
 
 def _names(names: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,12 +70,7 @@ def run(root: Path, runner: str, at: int, *words: str) -> subprocess.CompletedPr
 
 
 def apply(root: Path, runner: str, at: int = -1) -> subprocess.CompletedProcess[str]:
-    """Everything is agreed to: a plan file, reviewed."""
-    plan = root / f"{runner}.json"
-    plan.unlink(missing_ok=True)
-    planned = run(root, runner, -1, "plan", "--out", str(plan))
-    assert planned.returncode == 0, planned.stderr
-    return run(root, runner, at, "apply", "--plan", str(plan), "--reviewed")
+    return run(root, runner, at, "apply", "main", "--yes")
 
 
 def setup(root: Path, value: int, *jobs: str) -> None:
@@ -92,17 +88,22 @@ def prepared(root: Path) -> Path:
 
 
 def names(root: Path) -> list[str]:
-    data = json.loads((root / "home" / "jobs.json").read_text())
+    [path] = (root / "home").rglob("jobs.json")
+    data = json.loads(path.read_text())
     return sorted(str(record["name"]) for record in data["jobs"])
 
 
-def test_a_kill_before_any_call_of_git(tmp_path: Path) -> None:
-    whole = apply(prepared(tmp_path / "whole"), "one")
+def test_a_kill_before_a_call_of_git(tmp_path: Path) -> None:
+    """Every third call: `tests/unit/state/test_shared_kills.py` has every one, in one process."""
+    root, kept = prepared(tmp_path / "root"), tmp_path / "kept"
+    shutil.copytree(root, kept)
+    whole = apply(root, "one")
     assert whole.returncode == 0, whole.stdout + whole.stderr
     calls = int(whole.stderr.splitlines()[-1])
     assert calls > 10
-    for at in range(calls):
-        root = prepared(tmp_path / str(at))
+    for at in range(0, calls, 3):
+        shutil.rmtree(root)
+        shutil.copytree(kept, root)
         assert apply(root, "one", at).returncode == -signal.SIGKILL
         done = apply(root, "late")
         assert done.returncode == 0, done.stdout + done.stderr

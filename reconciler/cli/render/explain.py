@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 
-from reconciler_specs import file, home, inference, job, kit, policy, setting
+from reconciler_specs import file, home, inference, job, kit, policy, setting, state
 from reconciler_specs.address import Kind
 from reconciler_specs.reading import Fields, marks_schema
 from reconciler_specs.tables import TABLES
@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[str, Fields]] = {
     "file": ("A file of the profile: whole, or only our block in it.", file.FIELDS),
     **{kind.value.removesuffix("s"): (_doc(kind), table.written) for kind, table in TABLES.items()},
     "policy": ("What plan does about drift, missing and removed things.", policy.FIELDS),
+    "state": ("Where the record of what was applied is kept.", state.FIELDS),
 }
 MARKED = ("profile", "inference", "job", "file", *(kind.value.removesuffix("s") for kind in TABLES))
 GUARDS = {
