@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from reconciler_specs.address import Kind, selects, split_field
+from reconciler_specs.policy import NEVER
 
 from .action import Action, Fact, FieldRow, Row, Tier
 from .gate import verbs
 
-# What `policy.unattended` may never cover (laws, “Gate and consent”).
 _REVIEW = "without a terminal a delete needs a plan that was reviewed: apply --plan FILE --reviewed"
+# What `policy.unattended` may never cover (laws, “Gate and consent”), nor any secret.
 _NEVER_UNATTENDED = frozenset(
     {Fact.WIDENS_ACCESS, Fact.LOOSENS_SECURITY, Fact.NEW_CREDENTIAL, Fact.NEW_ADDRESS, Fact.SECRET_IN_CLEAR}
 )
@@ -73,7 +74,7 @@ class Consent:
             return None
         if action.tier is Tier.CONFIRM:
             covered = all(part & set(unattended) for part in verbs(action))
-            if covered and not action.facts & _NEVER_UNATTENDED:
+            if covered and action.address.kind.value not in NEVER and not action.facts & _NEVER_UNATTENDED:
                 return None
             if self._names(action):
                 return None

@@ -13,13 +13,15 @@ from . import secret
 from .action import Action, Fact, Hold, Row
 from .bind import references
 from .contact import Contact
+from .freeze import froze
 from .gate import rule
 from .graph import order
-from .guards import Lost, lifted, limit_deletes, lost_stores, restarts
+from .guards import Lost, lifted, limited, lost_stores, restarts
 from .match import Triple, match, remembered
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, Provider, traits_of
+from .retire import Grace
 from .rows import Rules, row
 from .versions import outside
 
@@ -78,9 +80,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         actions = [replace(a, needs=(*a.needs, head[0].address)) for a in actions]
     actions = [*contact.actions, *actions]
     actions = [_ruled(a, provider, observation, inputs, options, canons) for a in actions]
-    actions = limit_deletes(
-        actions, state.owned(inputs.owner), ref.id, inputs.policy.limits.get("deletes"), options.allow
-    )
+    actions = limited(actions, state.owned(inputs.owner), ref.id, inputs.policy.limits, options)
+    actions = [froze(a, inputs.policy.windows, inputs.now) for a in actions]
     actions = _emptied(_waiting(actions), state.owned(inputs.owner), ref.id)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
@@ -175,6 +176,7 @@ def _rows(
         others=others,
         mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
         restores=restores(restore),
+        grace=Grace(inputs.now, inputs.policy.grace or 0) if inputs.policy.on_removed == "pause" else None,
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
@@ -228,7 +230,7 @@ def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Addr
     bases = {
         t.address: {n: b.declared for n, b in t.owned.fields.items() if n != "name"}
         for t, r in zip(triples, rows, strict=True)
-        if r.row is Row.DELETE and t.owned is not None
+        if (r.row is Row.DELETE or r.retires) and t.owned is not None
     }
     if not bases:
         return rows

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from reconciler_specs.address import Address, Kind
@@ -199,6 +200,7 @@ class Workspace:
             state=state,
             observation=observation,
             policy=self.setup.policy_of(home.id),
+            now=self.now(),
             formerly=self.setup.formerly,
             first_contact=home.first_contact,
             moved=self.setup.moved,
@@ -352,6 +354,11 @@ class Workspace:
         """What was done to one address, oldest first, as lines for a person."""
         past = self.journal(ref).history(path)
         return [f"{p.at[:19]}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
+
+    @staticmethod
+    def now() -> datetime:
+        """The moment of a plan, in UTC (tests replace it)."""
+        return datetime.now(UTC)
 
     @staticmethod
     def pause(seconds: float) -> None:
