@@ -19,8 +19,9 @@ SKEW = 300  # seconds that the clocks of two machines may differ
 WITHIN = 4 * 3600  # seconds that an approval holds, unless policy.confirm_within says otherwise
 
 
-def write(path: Path, plan: Plan, now: datetime) -> None:
-    """Writes the plan's row digests, with words beside each for the reader. 0600, by rename.
+def write(path: Path, plan: Plan, now: datetime, run: str = "") -> None:
+    """Writes the plan's row digests, with words beside each for the reader. 0600, by rename. `run` is the run that made
+    the plan (Provenance.run): a plan is no review for the run that made it.
 
     Raises UsageError, also where something else than a plan file is at `path`: it would be lost.
     """
@@ -48,7 +49,7 @@ def write(path: Path, plan: Plan, now: datetime) -> None:
         for action in home.checks
     ]
     made = now.astimezone(UTC).isoformat(timespec="seconds")
-    document = {"format": FORMAT, "setup": plan.owner, "made": made, "digest": plan.digest, "rows": rows}
+    document = {"format": FORMAT, "setup": plan.owner, "made": made, "digest": plan.digest, "run": run, "rows": rows}
     text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
     try:
         handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")

@@ -168,7 +168,7 @@ class Rig:
 
     def plan_file(self) -> Path:
         """The file that `plan --out` would write now."""
-        planfile.write(self.root / "plan.json", self.plan(), datetime.now(UTC))
+        planfile.write(self.root / "plan.json", self.plan(), datetime.now(UTC), "the reviewer's run")
         return self.root / "plan.json"
 
     # -- in this process ---------------------------------------------------------------------------------------
