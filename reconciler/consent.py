@@ -83,15 +83,13 @@ class Consent:
                 f"an approval from inside the home's own process tree is refused ({self.insider})", waits=False
             )
         if action.row is Row.DELETE:
+            if digest not in self.approved:
+                return Refusal(_REVIEW, "reconciler plan --out FILE")
             if not self.reviewed:
-                if digest not in self.approved and not self.terminal:
-                    return Refusal(_REVIEW, "reconciler plan --out FILE")
                 seen = f"{address} " if self.terminal else "--plan FILE " if self.only_approved else ""
                 return Refusal("deletes need a review", f"reconciler apply {seen}--reviewed")
             if not (self.terminal or digest in self.elsewhere):
-                if digest in self.approved:
-                    return Refusal(_OWN_RUN, "reconciler approve FILE")
-                return Refusal(_REVIEW, "reconciler plan --out FILE")
+                return Refusal(_OWN_RUN, "reconciler approve FILE")
             return None
         if digest in self.approved:
             return None

@@ -75,8 +75,10 @@ class Approvals:
         holds: Callable[[Approval], bool],
     ) -> bool:
         """Adds an approval, unless what `holds` of the same one has all of it already: whether it was added. What does
-        not hold any more is left out. Raises StateError, also for a file that is not in proper form: it is not ours to
-        overwrite."""
+        not hold any more is left out. Raises StateError for digests that are none, and for a file that is not in proper
+        form: it is not ours to overwrite."""
+        if not all(_DIGEST.match(digest) for digest in (plan, *approval.rows)):
+            raise StateError("the plan is known by no digest of ours", hint="reconciler plan --out plan.json")
         self._files.mkdir(self._folder)
         with self._files.alone(self._folder):
             before = self._of(plan)
