@@ -20,8 +20,6 @@ from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
 from reconciler_specs.shape import Json
-from reconciler_state.approvals import Approvals
-from reconciler_state.decisions import Decisions
 from reconciler_state.history import Run, restored, runs
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
@@ -299,12 +297,6 @@ class Workspace:
     def journal(self, ref: HomeRef) -> Journal:
         return Journal.of(self.store.root, physical(ref), self.store.files)
 
-    def approvals(self) -> Approvals:
-        return Approvals(self.store.root, self.store.files)
-
-    def decisions(self) -> Decisions:
-        return Decisions(self.store.root, self.setup.name, self.store.files)
-
     @contextmanager
     def lock(self, ref: HomeRef) -> Iterator[HomeGuard]:
         """L13: one writer per home. Raises StateLocked, naming the holder, after 10 s."""
@@ -365,8 +357,8 @@ class Workspace:
         return [f"{p.at[:19]}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
 
     @staticmethod
-    def who() -> Provenance:
-        """Who runs us, in which run (tests replace it)."""
+    def caller() -> Provenance:
+        """Who runs us, in which run; git is not asked (tests replace it)."""
         return provenance(())
 
     @staticmethod
