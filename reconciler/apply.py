@@ -15,7 +15,7 @@ from functools import partial
 
 from reconciler_specs.address import Address
 from reconciler_specs.errors import ReconcilerError
-from reconciler_state.decisions import Decision
+from reconciler_state.decisions import Decision, Decisions
 from reconciler_state.errors import StateError
 
 from .action import Action
@@ -81,6 +81,11 @@ def apply(
                 yield from item.run.carry_out(item.permitted, stop, tell)
 
 
+def decisions(workspace: Workspace) -> Decisions:
+    """The record of what the gate has decided for the workspace's setup."""
+    return Decisions(workspace.store.root, workspace.setup.name, workspace.store.files)
+
+
 def _permit(home: HomePlan, consent: Consent, workspace: Workspace) -> bool:
     """Lets those sources of secrets be asked whose rows are agreed to; whether some are checks only."""
     sourced = [a for a in home.open if a.source]
@@ -131,7 +136,7 @@ def _prepare(
     asked = _asked(home, consent, workspace)
     unattended = workspace.unattended(home.id)
     seen = {*home.digests.values(), *home.asked}
-    who, moment, said = workspace.who(), workspace.now(), list[Decision | None]()
+    who, moment, said = workspace.caller(), workspace.now(), list[Decision | None]()
     permitted: list[Action] = []
     refused: dict[Address, str] = {}
     for action in fresh.open:
@@ -151,7 +156,7 @@ def _prepare(
         else:
             permitted.append(action)
     try:
-        workspace.decisions().record([decision for decision in said if decision is not None])
+        decisions(workspace).record([decision for decision in said if decision is not None])
     except StateError as error:
         # What could not be recorded of the gate stops nobody (S1-13); a run that writes asks for the state itself.
         yield Event("note", home.id, reason=f"what was decided is not recorded: {error}")

@@ -18,8 +18,6 @@ from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
-from reconciler_state.approvals import Approvals
-from reconciler_state.decisions import Decisions
 from reconciler_state.errors import StateError
 from reconciler_state.history import Run, restored, runs
 from reconciler_state.journal import Journal
@@ -267,12 +265,6 @@ class Workspace:
             return f"what came of it is recorded here, and not there yet: {error}"
         return ""
 
-    def approvals(self) -> Approvals:
-        return Approvals(self.store.root, self.store.files)
-
-    def decisions(self) -> Decisions:
-        return Decisions(self.store.root, self.setup.name, self.store.files)
-
     @contextmanager
     def lock(self, ref: HomeRef) -> Iterator[HomeGuard]:
         """L13: one writer per home. Raises StateLocked, naming the holder, after 10 s."""
@@ -314,8 +306,8 @@ class Workspace:
         return [f"{p.at[:19]}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
 
     @staticmethod
-    def who() -> Provenance:
-        """Who runs us, in which run (tests replace it)."""
+    def caller() -> Provenance:
+        """Who runs us, in which run; git is not asked (tests replace it)."""
         return provenance(())
 
     @staticmethod

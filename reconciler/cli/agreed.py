@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reconciler_state.approvals import Approvals
+
     from ..approval import ReviewedPlan
     from ..consent import Consent
     from ..plan import Options, Plan
@@ -20,6 +22,13 @@ def within(space: Workspace) -> int:
     from ..planfile import WITHIN
 
     return space.setup.policy.confirm_within or WITHIN
+
+
+def approvals(space: Workspace) -> Approvals:
+    """The approvals that lie with the workspace's state."""
+    from reconciler_state.approvals import Approvals
+
+    return Approvals(space.store.root, space.store.files)
 
 
 def plan_file(path: Path, space: Workspace) -> ReviewedPlan:
@@ -50,7 +59,7 @@ def agreed(
     screen = sys.stdin.isatty() and sys.stdout.isatty()
     if file is not None:
         by = f"the plan file {file.digest}" + (f", made by {file.run}" if file.run else "")
-        other = is_other(file.run, space.who().run)
+        other = is_other(file.run, space.caller().run)
         return replace(_with(consent, file.rows, by, other=other), only_approved=True, terminal=screen)
     if expect is not None:
         if expect != made.digest:
@@ -75,10 +84,10 @@ def _approved(space: Workspace, options: Options, *, reviewed: bool, yes: bool) 
     from ..consent import Consent
     from .render.style import err, safe
 
-    found, wrong = space.approvals().read(space.setup.name)
+    found, wrong = approvals(space).read(space.setup.name)
     for why in wrong:
         err(f"note: {safe(why)}")
-    now = standing(found, space.now(), within(space), space.who().run)
+    now = standing(found, space.now(), within(space), space.caller().run)
     return Consent(
         yes=yes,
         approved=frozenset(now.valid),

@@ -50,7 +50,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
 
     from ..approval import holds, until
     from ..errors import UsageError
-    from .agreed import plan_file, within
+    from .agreed import approvals, plan_file, within
     from .render.approve import approved_json, approved_text
     from .render.style import out
 
@@ -58,7 +58,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
     rows = _chosen(plan.rows, targets, path)
     if not rows:
         raise UsageError(f"{path}: the plan has no row to approve", hint="reconciler plan")
-    who, now = space.who(), space.now()
+    who, now = space.caller(), space.now()
     inside = _insider(space)
     if inside:
         why = f"an approval from inside a managed home's own process tree is refused: {inside}"
@@ -66,7 +66,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
         raise UsageError(why, hint="approve from a shell of your own")
     approval = Approval(rows, who.actor, who.host, who.run, now, who.pipeline)
     held = within(space)
-    added = space.approvals().add(space.setup.name, plan.digest, approval, lambda given: holds(given, now, held))
+    added = approvals(space).add(space.setup.name, plan.digest, approval, lambda given: holds(given, now, held))
     if added:
         _record(space, Said.APPROVED, rows, f"plan {plan.digest}")
     ends = until(approval, held)
@@ -116,23 +116,24 @@ def _insider(space: Workspace) -> str:
 def _record(space: Workspace, said: object, rows: Mapping[str, str], why: str) -> None:
     from reconciler_state.decisions import Said
 
+    from ..apply import decisions
     from ..decide import decision
 
-    who, now, what = space.who(), space.now(), Said(str(said))
-    space.decisions().record([decision(what, address, digest, why, who, now) for digest, address in rows.items()])
+    who, now, what = space.caller(), space.now(), Said(str(said))
+    decisions(space).record([decision(what, address, digest, why, who, now) for digest, address in rows.items()])
 
 
 def _list(space: Workspace, json: bool) -> int:
     from ..approval import standing
     from ..plan import Options
-    from .agreed import within
+    from .agreed import approvals, within
     from .render.approve import list_json, list_text
     from .render.style import err, out, safe
 
-    found, wrong = space.approvals().read(space.setup.name)
+    found, wrong = approvals(space).read(space.setup.name)
     for why in wrong:
         err(f"note: {safe(why)}")
-    now = standing(found, space.now(), within(space), space.who().run)
+    now = standing(found, space.now(), within(space), space.caller().run)
     plan = space.plan(Options())
     if json:
         out(list_json(plan, now, within(space)))

@@ -52,7 +52,7 @@ def plan(
 
         from ..planfile import write
 
-        write(out, made, datetime.now(UTC), space.who().run)
+        write(out, made, datetime.now(UTC), space.caller().run)
     if json:
         from .render.json import plan_json
 

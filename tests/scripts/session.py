@@ -170,6 +170,11 @@ _PLAIN = (
     (re.compile(r"  \(\d+\.\d s\)$", re.MULTILINE), ""),
     (re.compile(r'("seconds": )\d+(\.\d+)?'), r"\1<seconds>"),
     (re.compile(r"\bpid \d+"), "pid <pid>"),
+    # Who runs the tests, where, and in which run.
+    (re.compile(r"\bsession \S+ \d+ \d+"), "session <run>"),
+    (re.compile(r"\bby \S+ \(\S+\) at "), "by <who> at "),
+    (re.compile(r", by \S+; until "), ", by <who>; until "),
+    (re.compile(r'"(by|host)": "[^"]+"'), r'"\1": "<who>"'),
     (re.compile(rf"\bby {re.escape(getpass.getuser())}\b"), "by <user>"),
     # Who runs the tests, where, and in which run.
     (re.compile(r"\bsession \S+ \d+ \d+"), "session <run>"),

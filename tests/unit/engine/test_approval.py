@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconciler import planfile
-from reconciler.apply import apply
+from reconciler.apply import apply, decisions
 from reconciler.cli import approve as command
 from reconciler.cli.agreed import agreed, plan_file
 from reconciler.errors import UsageError
@@ -49,7 +49,7 @@ class Desk(World):
 
     def space(self) -> Workspace:
         space = super().space()
-        space.who = lambda: self.who  # type: ignore[method-assign]
+        space.caller = lambda: self.who  # type: ignore[method-assign]
         return space
 
     def save(self) -> None:
@@ -70,7 +70,7 @@ class Desk(World):
         return {path.rpartition("/")[2]: said for path, said in outcomes(self.events).items()}
 
     def decided(self) -> list[tuple[Said, str, str]]:
-        return [(d.said, d.address, d.by) for d in self.space().decisions().read()]
+        return [(d.said, d.address, d.by) for d in decisions(self.space()).read()]
 
 
 WAIT, DONE = "waits for consent", "applied"
@@ -92,7 +92,7 @@ def test_approved_rows_are_carried_out_by_another_run(desk: Desk) -> None:
     desk.who = CRON
     assert desk.run() == {"goes": DONE, "tells": DONE}
     assert (Said.PERMITTED, DELETE, "runner") in desk.decided()
-    last = desk.space().decisions().read()[-1]
+    last = decisions(desk.space()).read()[-1]
     assert last.why == "approved by ann (desk) at 2026-06-03 12:00 UTC"
 
 
@@ -377,7 +377,7 @@ def test_a_merge_that_reviewed_the_plan_is_enough(desk: Desk, capsys: pytest.Cap
     fetched(repository)
     assert desk.run(reviewed=False) == {"goes": WAIT, "tells": WAIT}
     assert desk.run() == {"goes": DONE, "tells": DONE}
-    assert desk.space().decisions().read()[-1].why.startswith("Reviewed-plan of commit ")
+    assert decisions(desk.space()).read()[-1].why.startswith("Reviewed-plan of commit ")
 
 
 def test_a_trailer_of_another_plan_reviews_nothing(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
