@@ -9,7 +9,7 @@ from reconciler_specs.address import Address, Kind, selects, split_field
 from reconciler_state.record import HomeState, Owned
 
 from . import contact as contacts
-from . import secret
+from . import restart, secret
 from .action import Action, Fact, Hold, Row
 from .bind import references
 from .contact import Contact
@@ -86,15 +86,16 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     if options.unmanaged:
         declared = {a.address for a in actions}
         chosen += [a for a in _unmanaged(ref.id, observation, state) if a.address not in declared]
+    restarting, said = restart.planned(inputs, chosen, observation, state, options)
     hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning, lost)
-    shown = [a for a in chosen if options.in_sync or a.row is not Row.IN_SYNC]
+    shown = [a for a in [*chosen, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
     return replace(
         base,
         actions=tuple(order(shown)),
         state=state,
         hold=hold,
         guard=guard,
-        notes=(*observation.notes, *contact.notes, *_notes(inputs, observation, canons)),
+        notes=(*observation.notes, *contact.notes, *said, *_notes(inputs, observation, canons)),
         unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
         left_out=left_out,
         canons=canons,

@@ -21,7 +21,7 @@ _RULES = review_of.Rules(ops_files.CODE, is_pasted, security=("worker",))
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows, with what the home cannot do taken out of them."""
     rows = [_let_go(review_of.noted(action, observation, _RULES.security)) for action in actions]
-    return [reachreview.review(row, observation, "") for row in rows]
+    return [reachreview.review(row, observation) for row in rows]
 
 
 def _let_go(action: Action) -> Action:

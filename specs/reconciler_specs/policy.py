@@ -15,11 +15,11 @@ from .reading import Field, Fields, Reasons, check_keys, is_map, read
 from .resource import Mode
 from .values import Duration, Refusal, closed, count, described, filled, names, seconds, word
 
-VERBS = ("create", "update", "set", "claim", "unset", "restore", "recreate", "adopt", "provision")
+VERBS = ("create", "update", "set", "claim", "unset", "restore", "recreate", "adopt", "provision", "restart")
 DELETING = ("delete",)
 KINDS: Mapping[str, str] = {**{k.value: k.value for k in Kind}, "profiles": "profile", "homes": "home"}
 
-_VERB_KIND = r"^[a-z]+ [a-z]+$"
+_VERB_KIND = r"^[a-z]+ [a-z_]+$"
 FIELDS: Fields = {
     "on_drift": Field(
         "What to do when a home's value moved away.",

@@ -34,13 +34,23 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """What was written while a gateway ran that takes it in only when it starts: `start` is the start it ran with, and
+    `paths` are the addresses that wait for another one."""
+
+    start: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HomeState:
     """One physical home's state: `owners` is setup name → address path → Owned (L3).
 
     `place`, `harness` and `path` say which home; `labels` the home id each setup calls it by; `lineage` is drawn
     at the first write and never changes; `serial` rises by one with each write; `version` is the harness's when
-    we last wrote. `damaged` names what could not be read of the file (`setup: address path: why`); those addresses
-    are owned by nobody any more (E20), and it is no part of what is written.
+    we last wrote. `late` is what waits for a restart, by the gateway's name. `damaged` names what could not be read
+    of the file (`setup: address path: why`); those addresses are owned by nobody any more (E20), and it is no part of
+    what is written.
     """
 
     place: str
@@ -51,6 +61,7 @@ class HomeState:
     version: str = ""
     owners: Mapping[str, Mapping[str, Owned]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    late: Mapping[str, Late] = field(default_factory=dict)
     damaged: tuple[str, ...] = field(default=(), compare=False)
 
     def owned(self, owner: str) -> Mapping[str, Owned]:
