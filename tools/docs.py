@@ -147,7 +147,6 @@ def setup_page() -> str:
         "## profile\n",
         f"{docs['profile']}\n",
         field_table(BY_KIND[Kind.PROFILE], classes=False),
-        f"Not part of this version yet: {_names(reading.LATER['profile'])}.\n",
     ]
     for word, kind in (
         ("inference", Kind.INFERENCE),

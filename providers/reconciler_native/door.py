@@ -226,9 +226,8 @@ class NativeDoor:
         name = action.address.profile
         if action.row is Row.DELETE:
             return "profiles.delete", {"name": name}
-        text = _written(action).get("description")
-        op = "profiles.update" if action.row is Row.UPDATE else "profiles.create"
-        return op, {"name": name, "description": None if text is CLEAR else text}
+        values = {key: None if value is CLEAR else value for key, value in _written(action).items()}
+        return ("profiles.update" if action.row is Row.UPDATE else "profiles.create"), {"name": name, **values}
 
 
 _BY_KIND = {

@@ -269,7 +269,7 @@ class _Loader:
             what = f"templates {name} {profile}"
             if not is_map(node, what, self.found):
                 continue
-            check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, self.found, later=LATER["profile"])
+            check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, self.found)
             tables = ((kind.value, table.written) for kind, table in TABLES.items())
             for key, fields in (("jobs", job.FIELDS), ("files", file.FIELDS), *tables):
                 things = node.get(key)

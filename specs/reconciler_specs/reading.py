@@ -43,7 +43,6 @@ Fields = Mapping[str, Field]
 # Keys of later releases, by the kind of map they stand in: refused by name, never dropped.
 LATER: Mapping[str, frozenset[str]] = {
     "setup": frozenset({"state"}),
-    "profile": frozenset({"worker"}),
 }
 
 
