@@ -269,7 +269,7 @@ def _settings(found: Survey, made: Draft, profile: str, only: str, everything: b
         if "value" in value:
             settings[thing.id] = value["value"]
         else:
-            made.leave(address, "holds what a setup must not, or cannot, say")
+            made.leave(address, _unsayable(thing))
     return settings
 
 
@@ -309,7 +309,7 @@ def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> d
             continue
         value = {**found.provider.express(thing, found.observation), **besides}
         if not value:
-            made.leave(address, "holds what a setup must not, or cannot, say")
+            made.leave(address, _unsayable(thing))
             continue
         unsaid = sorted(thing.fields.keys() - value.keys() - thing.defaults - ({"content"} if besides else set()))
         if unsaid:
@@ -321,6 +321,14 @@ def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> d
         if not by_place:
             made.ids[address] = thing.id
     return block
+
+
+def _unsayable(thing: Observed) -> str:
+    """Why nothing of a thing can stand in a setup."""
+    clear = sorted(name for name, value in thing.fields.items() if _conceals(value))
+    if clear:
+        return f"{', '.join(clear)} stands in the home as a secret in the clear: give it a name in the home first"
+    return "holds what a setup must not, or cannot, say"
 
 
 def _conceals(value: Json | Unknown) -> bool:
