@@ -305,7 +305,7 @@ class HomeRun:
                 if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
             }
             owned = Owned(harness_id, action.origin or "adopted", found=found)
-        owned = with_former(rebase(owned, bases, dropped), action)
+        owned = with_former(rebase(owned, bases, dropped, action.changes), action)
         if resource is None:
             return owned if owned.fields else None
         return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)

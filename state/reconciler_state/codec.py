@@ -63,6 +63,8 @@ def _thing(thing: Owned) -> Json:
         out["needs"] = list(thing.needs)
     if thing.protect:
         out["protect"] = True
+    if thing.made:
+        out["made"] = list(thing.made)
     if thing.found:
         out["found"] = {k: list(v) for k, v in thing.found.items()}
     return out
@@ -150,6 +152,9 @@ def _owned(record: Json) -> Owned:
         raise ValueError("'protect' is neither true nor false")
     if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
         raise ValueError("'found' is no map of lists")
+    made = record.get("made", [])
+    if not isinstance(made, list) or not all(isinstance(n, str) for n in made):
+        raise ValueError("'made' is no list of fields")
     return Owned(
         id=record["id"],
         origin=record["origin"],
@@ -157,6 +162,7 @@ def _owned(record: Json) -> Owned:
         needs=tuple(needs),
         protect=protect,
         found={name: tuple(values) for name, values in found.items()},
+        made=tuple(made),
     )
 
 

@@ -23,7 +23,8 @@ class Base:
 class Owned:
     """One owned thing. `origin` is `created` or `adopted`. `needs` are address paths (delete order hangs on them
     once the thing has left the setup). `protect` outlives its block in the setup. `found` holds the members of
-    declared sets that were in the home before us, per field (their removal is a `confirm`)."""
+    declared sets that were in the home before us, per field (their removal is a `confirm`). `made` are the fields of an
+    adopted thing that were not there until we wrote them: they are taken away again with their declaration."""
 
     id: str
     origin: str
@@ -31,6 +32,11 @@ class Owned:
     needs: tuple[str, ...] = ()
     protect: bool = False
     found: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
+    made: tuple[str, ...] = ()
+
+    def has_made(self, name: str) -> bool:
+        """Whether a field is there by us: with the thing, or added to one that we adopted."""
+        return self.origin == "created" or name in self.made
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,18 @@ def test_what_waits_for_a_restart_is_kept_and_what_is_no_form_of_it_is_named(tmp
     assert found.owned("team")  # the rest is not lost
 
 
+def test_a_field_that_we_added_is_kept_and_an_older_file_reads_without(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "state")
+    ours = replace(THING, origin="adopted", made=("prompt",))
+    store.write(EMPTY.with_owned("team", "default/jobs/brief", ours), 0)
+    found = store.read(HOME)
+    assert found is not None and found.owned("team")["default/jobs/brief"] == ours
+    path = store.path(HOME)
+    path.write_text(path.read_text().replace(', "made": ["prompt"]', ""))
+    found = store.read(HOME)
+    assert found is not None and found.owned("team")["default/jobs/brief"] == replace(ours, made=())
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> LocalStore:
     return LocalStore(tmp_path / "state")
