@@ -10,6 +10,7 @@ from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.tables import TABLES
 
 from .action import Action, Row
+from .secret import clears
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 # Makes what others stand on first, where nothing else decides.
 _FIRST = (Kind.HOME, Kind.PROFILE, Kind.SECRET, Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
 _KINDS = {kind: place for place, kind in enumerate(_FIRST)}
+
+_LATE = {Row.DELETE: 1, Row.RESTART: 3}
 
 Edge = tuple[int, int]
 
@@ -45,7 +48,7 @@ def order(actions: Sequence[Action]) -> list[Action]:
     out: list[Action] = []
     import networkx as nx
 
-    for phase in range(3):
+    for phase in range(4):
         part = graph.subgraph(i for i, a in enumerate(actions) if _phase(a) == phase)
         try:
             out += [actions[i] for i in nx.lexicographical_topological_sort(part, key=ranks.__getitem__)]
@@ -57,8 +60,10 @@ def order(actions: Sequence[Action]) -> list[Action]:
 
 
 def _phase(action: Action) -> int:
-    """What is there first, then deletes, then the restart that both may ask for."""
-    return 1 if action.row is Row.DELETE else 2 if action.row is Row.RESTART else 0
+    """What is there first, then deletes, then the secrets that both have named, then the restart that all ask for."""
+    if action.row in _LATE:
+        return _LATE[action.row]
+    return 2 if clears(action) else 0
 
 
 def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Address, Address]:

@@ -179,7 +179,8 @@ def _rows(
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
-    return _renames([_sourced(action, inputs, observation) for action in rows], triples, canons)
+    rows = secret.after_namers((_sourced(action, inputs, observation) for action in rows), owned)
+    return _renames(rows, triples, canons)
 
 
 def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Action:
@@ -249,14 +250,16 @@ def _waiting(actions: Sequence[Action]) -> list[Action]:
     """Holds rows whose needs cannot come to be in this run, and says what they wait for."""
     actions = _referring(actions)
     missing = {a.address: a for a in actions if a.hold is not None and not _stands(a)}
+    still = {a.address for a in actions if a.hold is not None}
     waiting = list(actions)
-    changed = bool(missing)
+    changed = bool(still)
     while changed:
         changed = False
         for index, action in enumerate(waiting):
             if action.hold is not None or not (action.writes or action.records):
                 continue
-            first = next((n for n in action.needs if n in missing), None)
+            # What is held goes on naming the secret, though others may stand on it.
+            first = next((n for n in action.needs if n in (still if secret.clears(action) else missing)), None)
             if first is None or action.row in (Row.DELETE, Row.FORGET):
                 continue
             held = replace(action, hold=Hold(f"waits for {first}, which is held", ""))
