@@ -14,10 +14,13 @@ from native.lab import native, serving
 from reconciler.action import Row
 from reconciler.apply import apply
 from reconciler.consent import Consent
+from reconciler.errors import DoorLost
 from reconciler.plan import Options
+from reconciler.provider import Step
 from reconciler.testing.kit import Kit, World, outcomes
 from reconciler.testing.kit import world as make_world
 from reconciler_native import lease, restart
+from reconciler_native.door import NativeDoor
 from reconciler_native.home import init
 from reconciler_native.provider import NativeProvider
 
@@ -191,6 +194,22 @@ def test_a_lease_without_its_moment_is_refused_by_name(here: World) -> None:
     row = here.rows(here.text(rest=ON.replace("true", "false")), ALLOWED)["home"]
     assert row.hold is not None and "could not be seen" in row.hold.why
     assert row.hold.command == f"reconciler native restart --root {root}"
+
+
+def test_a_run_that_is_cut_off_after_the_write_forgets_nothing(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = NativeDoor.perform
+
+    def cut(self: NativeDoor, step: Step) -> Any:
+        real(self, step)
+        raise DoorLost("the line was sent, and its answer is lost")
+
+    text = may(here, "when_needed").text(rest=ON)
+    with monkeypatch.context() as broken:
+        broken.setattr(NativeDoor, "perform", cut)
+        here.apply(text)
+    assert here.rows(text)["home"].row is Row.RESTART
+    here.apply(text)
+    assert not here.rows(text)
 
 
 def test_a_home_that_nobody_serves_needs_none(tmp_path: Path) -> None:
