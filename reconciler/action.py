@@ -28,6 +28,7 @@ class Row(StrEnum):
     FORGET = "forget"
     MOVED = "moved"
     RELEASED = "released"
+    RESTART = "restart"  # of a running gateway, for rows that count only after it
     FOLLOW = "follow"  # a consequence for a thing that we do not own (inference's `rebase: all`)
     EXPIRED = "expired"
     SPENT = "spent"
@@ -165,6 +166,7 @@ class Action:
     carries: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
     kept: bool = False  # what state keeps of the thing beside its fields changes (protection, retirement)
     retires: str = ""  # the thing left the setup at this moment, and is paused before it may be deleted
+    late: str = ""  # the running gateway that takes the row in only when it starts anew, "" if it counts before that
     rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property
@@ -190,5 +192,5 @@ class Action:
         return tuple(c for c in self.changes if c.held) if self.row is Row.UPDATE else ()
 
 
-_WRITING = frozenset({Row.PROVISION, Row.CREATE, Row.MISSING, Row.DELETE, Row.FOLLOW})
+_WRITING = frozenset({Row.PROVISION, Row.CREATE, Row.MISSING, Row.DELETE, Row.FOLLOW, Row.RESTART})
 _RECORDING = frozenset({Row.ADOPT, Row.SETTLED, Row.FORGET, Row.MOVED, Row.RELEASED})

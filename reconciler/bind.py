@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Class, Json, Shape
 from reconciler_state.record import Base, Owned
 
+from .action import FieldChange, FieldRow
+from .fields import FOUND
 from .merge import equal, merge
 from .observe import ABSENT, Absent, Observed, Seen, Unknown
 from .provider import Canon
@@ -53,10 +55,16 @@ def bind(canon: Canon, resource: Resource, observed: Observed | Absent, harness_
     )
 
 
-def rebase(owned: Owned, bases: Mapping[str, Base], dropped: frozenset[str] = frozenset()) -> Owned:
-    """`owned` with some bases renewed and some fields let go."""
+def rebase(
+    owned: Owned, bases: Mapping[str, Base], dropped: frozenset[str], changes: Sequence[FieldChange] = ()
+) -> Owned:
+    """`owned` with some bases renewed and some fields let go; of the `changes` that were written, those that added a
+    field to an adopted thing are noted (laws, field row 2: “or the key”)."""
     fields = {k: v for k, v in {**owned.fields, **bases}.items() if k not in dropped}
-    return replace(owned, fields=fields)
+    if owned.origin == "created":
+        return replace(owned, fields=fields)
+    added = {c.field for c in changes if c.row is FieldRow.CLAIM and c.note != FOUND and c.field in bases}
+    return replace(owned, fields=fields, made=tuple(sorted({*owned.made, *added} & fields.keys())))
 
 
 def references(value: object) -> set[str]:

@@ -205,6 +205,10 @@ def _unsaid(work: _Work, address: Address, thing: Observed) -> None:
         else:
             work.refuse(address, [f"{name} {why}" if not isinstance(value, Unknown) else f"{name}: {why}"])
             return
+    if address.kind is Kind.SKILL and "source" in said:
+        declared = work.load().resources[address].fields.get("content")
+        if declared != thing.get("content"):
+            work.note(address, f"content: as {said['source']} has it; the home's was edited since")
     block = said.get("block")
     if (
         address.kind is Kind.FILE

@@ -55,6 +55,7 @@ class Draft:
     out: dict[Address, str] = field(default_factory=dict)
     loose: dict[Address, tuple[str, ...]] = field(default_factory=dict)
     folder: Path | str = "."
+    said: Mapping[tuple[str, Kind, str], Mapping[str, Json]] = field(default_factory=dict)
 
     def load(self) -> Home:
         """The block as the language reads it. Raises SpecError."""
@@ -104,12 +105,13 @@ def draft(
     extends: str = "",
     keys: Mapping[tuple[str, str], str] | None = None,
     blocks: Mapping[tuple[str, str], str] | None = None,
+    said: Mapping[tuple[str, Kind, str], Mapping[str, Json]] | None = None,
     folder: Path | str = ".",
 ) -> Draft:
     """The survey as a home block that a person would keep: defaults left out, no secret in it. `keys` are the jobs'
     keys by profile and harness id, where a setup has named them already; `blocks` the sources in `folder` of the marked
-    blocks that it declares, by profile and file."""
-    made = Draft(home_id, folder=folder)
+    blocks that it declares, by profile and file; `said` what it says and no home shows (a skill's source)."""
+    made = Draft(home_id, folder=folder, said=said or {})
     profiles: dict[str, Json] = {}
     observation = found.observation
     names = sorted(t.id for t in observation.all() if t.kind is Kind.PROFILE)
@@ -267,7 +269,7 @@ def _settings(found: Survey, made: Draft, profile: str, only: str, everything: b
         if "value" in value:
             settings[thing.id] = value["value"]
         else:
-            made.leave(address, "holds what a setup must not, or cannot, say")
+            made.leave(address, _unsayable(thing))
     return settings
 
 
@@ -302,13 +304,14 @@ def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> d
     for thing in _things(found, profile, kind):
         key = thing.id if by_place else _key(thing.name or thing.id, set(block))
         address = Address(made.home_id, profile, kind, key)
-        if not _wanted(only, address) or set(thing.fields) <= thing.defaults:
+        besides = made.said.get((profile, kind, key), {})
+        if not _wanted(only, address) or (set(thing.fields) <= thing.defaults and not besides):
             continue
-        value = dict(found.provider.express(thing, found.observation))
+        value = {**found.provider.express(thing, found.observation), **besides}
         if not value:
-            made.leave(address, "holds what a setup must not, or cannot, say")
+            made.leave(address, _unsayable(thing))
             continue
-        unsaid = sorted(n for n, v in thing.fields.items() if n not in value and n not in thing.defaults)
+        unsaid = sorted(thing.fields.keys() - value.keys() - thing.defaults - ({"content"} if besides else set()))
         if unsaid:
             made.look.append(f"{address}: {', '.join(unsaid)} cannot be said in a setup; it stays as it is")
         partly = sorted(n for n, v in thing.fields.items() if n in value and _conceals(v))
@@ -318,6 +321,14 @@ def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> d
         if not by_place:
             made.ids[address] = thing.id
     return block
+
+
+def _unsayable(thing: Observed) -> str:
+    """Why nothing of a thing can stand in a setup."""
+    clear = sorted(name for name, value in thing.fields.items() if _conceals(value))
+    if clear:
+        return f"{', '.join(clear)} stands in the home as a secret in the clear: give it a name in the home first"
+    return "holds what a setup must not, or cannot, say"
 
 
 def _conceals(value: Json | Unknown) -> bool:

@@ -55,6 +55,8 @@ def _floor(action: Action) -> tuple[Tier, str]:
         return Tier.CONFIRM, "first contact"
     if action.row is Row.MISSING:
         return Tier.CONFIRM, "recreates what is gone from the home"
+    if action.row is Row.RESTART:
+        return Tier.CONFIRM, "restarts"
     if action.row is Row.FOLLOW:
         return Tier.CONFIRM, "changes what this setup does not own"
     for fact in Fact:

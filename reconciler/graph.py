@@ -10,6 +10,7 @@ from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.tables import TABLES
 
 from .action import Action, Row
+from .secret import clears
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 # Makes what others stand on first, where nothing else decides.
 _FIRST = (Kind.HOME, Kind.PROFILE, Kind.SECRET, Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
 _KINDS = {kind: place for place, kind in enumerate(_FIRST)}
+
+_LATE = {Row.DELETE: 1, Row.RESTART: 3}
 
 Edge = tuple[int, int]
 
@@ -31,12 +34,12 @@ class CycleError(ReconcilerError):
 
 
 def order(actions: Sequence[Action]) -> list[Action]:
-    """The actions so that each comes after those it needs; deletes last, and before what they need.
+    """The actions so that each comes after those it needs; deletes last, and before what they need; then the restart.
 
     A need that has no action is met already. Equal among equals: by kind, then by address, so that the same rows
     always come in the same order. Raises CycleError.
     """
-    ranks = [(a.row is Row.DELETE, _KINDS[a.address.kind], str(a.address), i) for i, a in enumerate(actions)]
+    ranks = [(_phase(a), _KINDS[a.address.kind], str(a.address), i) for i, a in enumerate(actions)]
     edges = _edges(actions)
     if not edges:
         return [actions[i] for i in sorted(range(len(actions)), key=ranks.__getitem__)]
@@ -45,15 +48,22 @@ def order(actions: Sequence[Action]) -> list[Action]:
     out: list[Action] = []
     import networkx as nx
 
-    for deletes in (False, True):
-        part = graph.subgraph(i for i, a in enumerate(actions) if (a.row is Row.DELETE) is deletes)
+    for phase in range(4):
+        part = graph.subgraph(i for i, a in enumerate(actions) if _phase(a) == phase)
         try:
             out += [actions[i] for i in nx.lexicographical_topological_sort(part, key=ranks.__getitem__)]
         except nx.NetworkXUnfeasible:
             # An edge leads from what comes first; people read a cycle as “a needs b”.
-            cycle = nx.find_cycle(part if deletes else part.reverse(copy=False))
+            cycle = nx.find_cycle(part if phase == 1 else part.reverse(copy=False))
             raise CycleError([actions[i].address for i, _ in cycle] + [actions[cycle[0][0]].address]) from None
     return out
+
+
+def _phase(action: Action) -> int:
+    """What is there first, then deletes, then the secrets that both have named, then the restart that all ask for."""
+    if action.row in _LATE:
+        return _LATE[action.row]
+    return 2 if clears(action) else 0
 
 
 def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Address, Address]:
@@ -78,7 +88,7 @@ def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Add
 
 
 def _edges(actions: Sequence[Action]) -> list[Edge]:
-    """(first, then) by index. A delete goes before the delete of what it needs; across the two phases none."""
+    """(first, then) by index. A delete goes before the delete of what it needs; across the phases none."""
     places: dict[Address, list[int]] = {}
     for index, action in enumerate(actions):
         places.setdefault(action.address, []).append(index)
@@ -86,7 +96,7 @@ def _edges(actions: Sequence[Action]) -> list[Edge]:
     for then, action in enumerate(actions):
         for need in action.needs:
             for first in places.get(need, ()):
-                if (actions[first].row is Row.DELETE) is not (action.row is Row.DELETE):
+                if _phase(actions[first]) != _phase(action):
                     continue
                 edges.append((then, first) if action.row is Row.DELETE else (first, then))
     return edges

@@ -73,6 +73,20 @@ Things = Mapping[str, Observed]
 
 
 @dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running process of the harness that serves a home, or a profile of it.
+
+    `start` tells one start of it from the next (pid and moment; opaque). `words` name it for a person. `refused` says
+    why no door can restart it, "" if one can; `command` is what a person can type for it.
+    """
+
+    start: str
+    words: str
+    command: str = ""
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One read of a home.
 
@@ -83,7 +97,8 @@ class Observation:
     here (managed by another system, not owned by us …), "" if nothing stands against it. `notes` are for the
     plan's head. `facts` are the provider's own, handed back to its pure functions. `sure` is False if what is there
     may as well be another harness's home of the same shape: then `adopt PATH` takes it for that one's. `clear` are the
-    places in the home's files (`config.yaml: model.api_key`) where a secret stands in the clear.
+    places in the home's files (`config.yaml: model.api_key`) where a secret stands in the clear. `gateways` are the
+    running processes that take some of the home's config in only when they start, by a name that rows use (`late`).
     """
 
     exists: bool = True
@@ -96,6 +111,7 @@ class Observation:
     facts: Mapping[str, Json] = field(default_factory=dict)
     sure: bool = True
     clear: frozenset[str] = frozenset()
+    gateways: Mapping[str, Gateway] = field(default_factory=dict)
 
     def at(self, profile: str, kind: Kind, harness_id: str) -> Observed | Absent | Unknown:
         """One thing by harness id. A store that was not looked at is Unknown."""

@@ -9,7 +9,7 @@ from reconciler_specs.address import Address, Kind, selects, split_field
 from reconciler_state.record import HomeState, Owned
 
 from . import contact as contacts
-from . import secret
+from . import restart, secret
 from .action import Action, Fact, Hold, Row
 from .bind import references
 from .contact import Contact
@@ -88,15 +88,16 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     if options.unmanaged:
         declared = {a.address for a in actions}
         chosen += [a for a in _unmanaged(ref.id, observation, state) if a.address not in declared]
+    restarting, said = restart.planned(inputs, chosen, observation, state, options)
     hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning, lost)
-    shown = [a for a in chosen if options.in_sync or a.row is not Row.IN_SYNC]
+    shown = [a for a in [*chosen, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
     return replace(
         base,
         actions=tuple(order(shown)),
         state=state,
         hold=hold,
         guard=guard,
-        notes=(*observation.notes, *contact.notes, *notes(inputs, observation, canons)),
+        notes=(*observation.notes, *contact.notes, *said, *notes(inputs, observation, canons)),
         unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
         left_out=left_out,
         canons=canons,
@@ -181,7 +182,8 @@ def _rows(
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
-    return _renames([_sourced(action, inputs, observation) for action in rows], triples, canons)
+    rows = secret.after_namers((_sourced(action, inputs, observation) for action in rows), owned)
+    return _renames(rows, triples, canons)
 
 
 def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Action:
@@ -251,14 +253,16 @@ def _waiting(actions: Sequence[Action]) -> list[Action]:
     """Holds rows whose needs cannot come to be in this run, and says what they wait for."""
     actions = _referring(actions)
     missing = {a.address: a for a in actions if a.hold is not None and not _stands(a)}
+    still = {a.address for a in actions if a.hold is not None}
     waiting = list(actions)
-    changed = bool(missing)
+    changed = bool(still)
     while changed:
         changed = False
         for index, action in enumerate(waiting):
             if action.hold is not None or not (action.writes or action.records):
                 continue
-            first = next((n for n in action.needs if n in missing), None)
+            # What is held goes on naming the secret, though others may stand on it.
+            first = next((n for n in action.needs if n in (still if secret.clears(action) else missing)), None)
             if first is None or action.row in (Row.DELETE, Row.FORGET):
                 continue
             held = replace(action, hold=Hold(f"waits for {first}, which is held", ""))

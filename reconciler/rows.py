@@ -239,7 +239,7 @@ def _let_go(triple: Triple, rules: Rules) -> Action:
             ABSENT,
             base,
             observed,
-            created=owned.origin == "created" and not shared,
+            created=owned.has_made(name) and not shared,
         )
         if change.row is FieldRow.UNSET and owned.protect:
             hold = Hold("protected (protect: true)", f"reconciler release {address}")
@@ -294,6 +294,7 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
         seen = observed.get(name) if observed else ABSENT
         if base is not None and same(want, base.declared) and same(seen, base.observed):
             continue  # at rest on both sides: in sync whatever its shape and mode, and nearly every field is
+        others = tuple(t.fields[name].declared for t in _others_at(address, rules).values() if name in t.fields)
         change = decide(
             name,
             _shape(address, canon, resource, name, base),
@@ -301,11 +302,11 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
             base,
             seen,
             mode=resource.mode(name),
-            created=created,
+            created=owned is not None and owned.has_made(name) and (created or not others),
             default=observed is not None and name in observed.defaults,
             restore=rules.restores(address, name),
             unset=name in resource.unset,
-            others=tuple(t.fields[name].declared for t in _others_at(address, rules).values() if name in t.fields),
+            others=others,
         )
         if change.row is not FieldRow.IN_SYNC:
             changes.append(_removing_found(change, owned))

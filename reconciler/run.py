@@ -14,6 +14,7 @@ from reconciler_specs.shape import Class
 from reconciler_state.journal import Done, Intent, Planned
 from reconciler_state.record import Base, HomeState, Owned
 
+from . import restart
 from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
@@ -126,6 +127,8 @@ class HomeRun:
         if ready:
             intents = self._journal.begin(self._planned(ready))
             self._begun |= intents.keys()
+        if any(a.late for a in writing):
+            self._write(restart.ahead(self._state, writing, self._plan.observation))
         if writing and door is not None:
             yield Event("step", self._plan.id, total=len(writing), reason=door.name)
             try:
@@ -236,11 +239,7 @@ class HomeRun:
         """Compares one action with the read-back (L9). `lost` says how the answer was lost, "" if it was not."""
         owned = self._state.owned(self._plan.owner).get(action.address.path)
         if action.address.kind is Kind.HOME:
-            if action.row is Row.PROVISION and not observation.exists:
-                if observation.blocked:
-                    return Verdict(Outcome.UNCERTAIN, observation.blocked, owned=owned)
-                return missed(answer, lost, owned, ())
-            return Verdict(Outcome.APPLIED, owned=owned)
+            return restart.of_home(action, answer, observation, lost)
         if action.row in (Row.FORGET, Row.RELEASED):
             return Verdict(Outcome.APPLIED)
         if action.row in (Row.SETTLED, Row.MOVED):
@@ -316,8 +315,8 @@ class HomeRun:
                 if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
             }
             owned = Owned(harness_id, action.origin or "adopted", found=found)
-        canon = self._plan.canons.get(action.address)
-        owned = recorded(with_former(rebase(owned, bases, dropped), action), action, wrong, canon)
+        owned = with_former(rebase(owned, bases, dropped, action.changes), action)
+        owned = recorded(owned, action, wrong, self._plan.canons.get(action.address))
         if resource is None:
             return owned if owned.fields or owned.retired else None
         return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)
@@ -358,7 +357,10 @@ class HomeRun:
         state = self._state.with_changes(self._plan.owner, changes) if changes else self._state
         if any(a.row is not Row.RELEASED for a, _ in verdicts):
             state = replace(state, labels={**state.labels, self._plan.owner: self._plan.id})
-        state = replace(state, version=self._plan.version or state.version)
+        state = restart.after(state, verdicts, self._plan.state)
+        self._write(replace(state, version=self._plan.version or state.version))
+
+    def _write(self, state: HomeState) -> None:
         self._state = self._workspace.store.write(state, expected_serial=self._stored)
         self._stored = self._state.serial
 

@@ -115,3 +115,37 @@ def kept(action: Action, resource: Resource | None, resources: Iterable[Resource
         return action
     changes = (replace(c, row=FieldRow.RELEASE, write=None) if c.row is FieldRow.UNSET else c for c in action.changes)
     return replace(action, changes=tuple(changes))
+
+
+def clears(action: Action) -> bool:
+    """Whether a row takes a secret's value away. Pure."""
+    return action.address.kind is Kind.SECRET and any(
+        c.field == "value" and c.row is FieldRow.UNSET for c in action.changes
+    )
+
+
+def after_namers(rows: Iterable[Action], owned: Mapping[str, Owned]) -> list[Action]:
+    """The rows, a secret's clearing after all those whose thing has named it so far (`owned`, by path): where one of
+    them is not carried out, the secret stays. Pure."""
+    rows = list(rows)
+    if not any(clears(row) for row in rows):
+        return rows
+    acting = [row for row in rows if row.address.path in owned and row.address.kind is not Kind.SECRET]
+    return [
+        replace(row, needs=(*row.needs, *(a.address for a in acting if _names(owned[a.address.path], row.address.key))))
+        if clears(row)
+        else row
+        for row in rows
+    ]
+
+
+def _names(thing: Owned, name: str) -> bool:
+    return any(_holds(base.declared, name) for base in thing.fields.values())
+
+
+def _holds(value: Json, name: str) -> bool:
+    """Whether a declared value names the secret, as harnesses write names: bare, or as a reference in a text."""
+    if isinstance(value, str):
+        return value == name or f"${{{name}}}" in value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_holds(item, name) for item in inner)

@@ -35,8 +35,8 @@ _NOT = {
     Row.MISSING: "it was made again after it had gone from the home",
     Row.FOLLOW: "it changed a thing that this setup does not own",
 }
-# Rows that changed state only.
-_STATE = {Row.ADOPT, Row.MOVED, Row.RELEASED, Row.FORGET, Row.SETTLED}
+# Rows after which nothing is to be put back: they changed state only, or restarted what runs.
+_STATE = {Row.ADOPT, Row.MOVED, Row.RELEASED, Row.FORGET, Row.SETTLED, Row.RESTART}
 
 
 @dataclass(frozen=True, slots=True)

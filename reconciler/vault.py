@@ -85,6 +85,10 @@ class Vault:
                 self._permitted.add(key)
                 self._known.pop(key, None)  # it may have been passed over before
 
+    def may_ask(self, source: Json) -> bool:
+        """Whether somebody has agreed to the source's being asked."""
+        return source == KEEP or _key(source) in self._permitted
+
     def desired(self, resources: Mapping[Address, Resource], key: bytes) -> dict[Address, Resource]:
         """The resources with each secret as its digest under the home's `key`; the source stays in its options."""
         return {a: self._digested(r, key) if a.kind is Kind.SECRET else r for a, r in resources.items()}

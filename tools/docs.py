@@ -15,7 +15,7 @@ from reconciler.cli.render.explain import GUARDS, KINDS
 from reconciler.event import EXIT
 from reconciler.observe import Observation
 from reconciler.provider import Provider
-from reconciler_specs import inference, load, reading
+from reconciler_specs import inference, load
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.home import BY_KIND
 from reconciler_specs.kit import ready_kit
@@ -140,14 +140,13 @@ def setup_page() -> str:
         "“did you mean”. The JSON Schema for editors is `reconciler explain --schema`.\n",
         "## The setup\n",
         field_table(load.FIELDS, classes=False),
-        f"Keys that begin with `x-` are left alone.{_later('setup')}\n",
+        "Keys that begin with `x-` are left alone.\n",
         "## home\n",
         f"{docs['home']}\n",
         field_table(BY_KIND[Kind.HOME], classes=False),
         "## profile\n",
         f"{docs['profile']}\n",
         field_table(BY_KIND[Kind.PROFILE], classes=False),
-        f"{_later('profile').lstrip()}\n",
     ]
     for word, kind in (
         ("inference", Kind.INFERENCE),
@@ -179,11 +178,6 @@ def setup_page() -> str:
         field_table(KINDS["state"][1], classes=False),
     ]
     return "\n".join(parts)
-
-
-def _later(where: str) -> str:
-    names = reading.LATER[where]
-    return f" Not part of this version yet: {_names(names)}." if names else ""
 
 
 def _names(names: Iterable[str]) -> str:

@@ -14,14 +14,15 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.action import Row
+from reconciler.action import Action, Row
 from reconciler.errors import DoorLost, ProviderError
 from reconciler.observe import Unknown
 from reconciler.provider import Answer, Code, HomeRef, Step
+from reconciler.restart import BEFORE
 from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 
-from . import home, interpreter, reading, steps
+from . import gateways, home, interpreter, reading, steps
 
 HELLO = 30.0  # seconds
 STEP = 60.0
@@ -208,6 +209,8 @@ class HermesDoor:
 
     def perform(self, step: Step) -> Sequence[Answer]:
         """One answer per action of the step, in its order. Raises DoorLost."""
+        if step.actions[0].row is Row.RESTART:
+            return [self._restart(action) for action in step.actions]
         call = steps.build(step)
         found: dict[str, dict[str, Any]] = {
             ref: {"code": "refused", "words": words} for ref, words in call.refused.items()
@@ -224,8 +227,19 @@ class HermesDoor:
         return [self._answer(action.address, found) for action in step.actions]
 
     def deadline(self, step: Step) -> float:
-        """Files are written when the worker answers."""
-        return 0.0
+        """Files are written when the worker answers; a gateway lets running turns end before it begins anew."""
+        if step.actions[0].row is not Row.RESTART:
+            return 0.0
+        folders = [home.profile_dir(self._ref.path, name) for name in step.actions[0].carries[BEFORE]]
+        return max(gateways.patience(self._ref.place, folder) for folder in folders)
+
+    def _restart(self, action: Action) -> Answer:
+        """Each gateway by the signal that Hermes restarts itself by."""
+        wrong = []
+        for name, start in action.carries[BEFORE].items():
+            why = gateways.restart(self._ref, home.profile_dir(self._ref.path, name), start)
+            wrong += [f"{name}: {why}"] if why else []
+        return Answer(action.address, Code.REFUSED if wrong else Code.OK, words="; ".join(wrong))
 
     def _ask(self, call: steps.Call, ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
         folder = home.profile_dir(self._ref.path, call.profile)

@@ -23,7 +23,7 @@ def insider(ref: HomeRef, ancestors: Sequence[int]) -> str:
         if pid in ancestors:
             return f"it runs below the gateway of {folder} (pid {pid})"
     for pid in ancestors:
-        argv = _proc(ref, pid, "cmdline")
+        argv = proc(ref, pid, "cmdline")
         if _is_hermes(argv) and _home_of(ref, pid) in (ref.path, *_profile_folders(ref)):
             return f"it runs below `{' '.join(argv)[:80]}` (pid {pid})"
     return ""
@@ -36,23 +36,28 @@ def _profile_folders(ref: HomeRef) -> list[str]:
 
 def gateway(ref: HomeRef, folder: str) -> int:
     """The pid of a live gateway, 0 if there is none: a pid that another process has by now does not count."""
+    return running(ref, folder)[0]
+
+
+def running(ref: HomeRef, folder: str) -> tuple[int, int | None]:
+    """The pid of a folder's live gateway, 0 if there is none, and when it began (None where that is not told)."""
     if not ref.place.local:
-        return 0
+        return 0, None
     data = home.text(ref.place, posixpath.join(folder, "gateway.pid"), home.SMALL_LIMIT)
     try:
         record = json.loads(data) if isinstance(data, bytes) else {}
     except ValueError:
-        return 0
+        return 0, None
     if isinstance(record, int):
-        return record
-    pid, started = (record.get("pid"), record.get("start_time")) if isinstance(record, dict) else (None, None)
+        return record, started(ref, record)
+    pid, began = (record.get("pid"), record.get("start_time")) if isinstance(record, dict) else (None, None)
     if not isinstance(pid, int):
-        return 0
-    now = _started(ref, pid)
-    return pid if started is None or now is None or now == started else 0
+        return 0, None
+    now = started(ref, pid)
+    return (pid, now) if began is None or now is None or now == began else (0, None)
 
 
-def _started(ref: HomeRef, pid: int) -> int | None:
+def started(ref: HomeRef, pid: int) -> int | None:
     """Field 22 of /proc/PID/stat, which is what Hermes writes down."""
     data = home.text(ref.place, f"/proc/{pid}/stat", _PROC_LIMIT)
     if not isinstance(data, bytes):
@@ -61,7 +66,13 @@ def _started(ref: HomeRef, pid: int) -> int | None:
     return int(fields[19]) if len(fields) > 19 else None
 
 
-def _proc(ref: HomeRef, pid: int, name: str) -> list[str]:
+def lines(ref: HomeRef, path: str) -> list[str]:
+    """A small file of the system's by lines; none if it cannot be read."""
+    data = home.text(ref.place, path, _PROC_LIMIT)
+    return data.decode(errors="replace").splitlines() if isinstance(data, bytes) else []
+
+
+def proc(ref: HomeRef, pid: int, name: str) -> list[str]:
     data = home.text(ref.place, f"/proc/{pid}/{name}", _PROC_LIMIT)
     return data.decode(errors="replace").rstrip("\0").split("\0") if isinstance(data, bytes) else []
 
@@ -73,7 +84,7 @@ def _is_hermes(argv: Sequence[str]) -> bool:
 
 
 def _home_of(ref: HomeRef, pid: int) -> str:
-    for item in _proc(ref, pid, "environ"):
+    for item in proc(ref, pid, "environ"):
         name, _, value = item.partition("=")
         if name == "HERMES_HOME" and value:
             return ref.place.resolve(value)

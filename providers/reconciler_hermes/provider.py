@@ -136,7 +136,10 @@ class HermesProvider:
             case Kind.PROFILE:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
-                return Canon(fields, refused={"": why} if why else {})
+                refused = {"": why} if why else {}
+                if "worker" in fields:
+                    refused["worker"] = "Hermes works by itself, and has no other program to do it"
+                return Canon(fields, refused=refused)
         return Canon({}, refused={"": f"{address.kind} cannot be declared for a home of this harness yet"})
 
     @staticmethod

@@ -18,7 +18,6 @@ from . import home
 
 DIALECT = Dialect()
 """Hermes expands no `${NAME}` in a platform's block (`gateway/config.py`), and has no adapters to choose from."""
-RESTART = "hermes gateway restart"
 _PAIRING = (posixpath.join("platforms", "pairing"), "pairing")
 _SUFFIX = "-approved.json"
 Part = tuple[Things | Unknown, Store]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from reconciler.errors import ProviderError
-from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
+from reconciler.observe import Gateway, Observation, Observed, Store, Things, Unknown, Wanted
 from reconciler.place import Place, Stat
 from reconciler.provider import HomeRef
 from reconciler_shape import configfile, dotted, marks, places, reach, secret
@@ -17,7 +17,7 @@ from reconciler_shape.skills import store as store_of
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
 
-from . import boards, dotenv, files, home, inference, insiders, interpreter, jobs, profiles, reaching, settings, tools
+from . import boards, dotenv, files, gateways, home, inference, interpreter, jobs, profiles, reaching, settings, tools
 
 _PROCESS_KEY = secrets.token_bytes(32)
 _STORED = (Kind.JOB, Kind.SETTING, Kind.FILE, Kind.KIT, *tools.KINDS)
@@ -93,6 +93,8 @@ class _Reading:
         self.soul: str | None = None
         self.no_env: dict[str, Unknown] = {}
         self.facts = _home_facts(self.place, hermes)
+        self.gateways: dict[str, Gateway] = {}
+        self.shared: Mapping[str, Json] = {}  # the default profile's config, whose gateway may serve the others
 
     def all(self) -> None:
         if self.hermes.why:
@@ -102,6 +104,8 @@ class _Reading:
         # A secret of one profile may stand in another's prompt.
         hidden = hider(self.ref).with_secrets(secret for env in envs.values() for secret in env.secrets)
         self.facts["pinned"] = self._pinned()
+        self.gateways = gateways.running(self.ref, {n: home.profile_dir(self.root, n) for n in names})
+        self.shared = home.config(self.place, self.root).raw if self.gateways else {}
         souls = [a for a in self.wanted.addresses if a.kind is Kind.FILE and a.key == "SOUL.md"]
         if len(names) > 1 or self.wanted.everything or souls:
             self.soul = profiles.first_soul(self.place, self.hermes.site)
@@ -210,7 +214,7 @@ class _Reading:
             "env": sorted(env.filled),
             "env_known": True,
             "same": reach.same_values(env.values),
-            "gateway": insiders.gateway(self.ref, profile.folder),
+            "gateway": gateways.serving(profile.name, self.gateways, self.shared),
             "home_channels": channels,
             "scripts": places.tree(self.place, profile.folder, "scripts"),
             "skills": [posixpath.dirname(p).removeprefix("skills/") for p in skills if p.endswith("/SKILL.md")],
@@ -256,6 +260,7 @@ class _Reading:
             notes=tuple(self.notes),
             facts=self.facts,
             clear=frozenset(self.clear),
+            gateways=self.gateways,
         )
 
 

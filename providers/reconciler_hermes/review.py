@@ -14,7 +14,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import files, inference, reaching, versions
+from . import files, inference, versions
 
 _STANDING = frozenset({Row.UPDATE, Row.IN_SYNC, Row.CREATE, Row.MISSING, Row.ADOPT, Row.MOVED})
 
@@ -36,7 +36,7 @@ _RULES = shape.Rules(files.CODE, _in_clear)
 def review(actions: Sequence[Action], observation: Observation, resources: Sequence[Resource]) -> list[Action]:
     """The rows with the consequences of a change of model: ours follow, the user's are named or followed too."""
     rows = [_running(_tidy(shape.noted(action, observation)), observation) for action in actions]
-    rows = [reachreview.review(row, observation, reaching.RESTART) for row in rows]
+    rows = [reachreview.review(row, observation) for row in rows]
     if not versions.snapshots(observation.version):
         return rows
     rebase = {r.address.profile for r in resources if r.options.get("rebase") == "all"}

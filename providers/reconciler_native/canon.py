@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.provider import Canon, Resolve
-from reconciler_shape import dotted, files, models
+from reconciler_shape import dotted, files, models, worker
 from reconciler_shape.jobcanon import JobCanon
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
@@ -54,8 +54,13 @@ def thing(resource: Resource, around: Around, resolve: Resolve, now: datetime) -
         case Kind.PROFILE:
             name = resource.address.profile
             why = ops_profiles.name_refusal(name) if name != DEFAULT else ""
-            fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
-            return Canon(fields, refused={"": why} if why else {})
+            fields: dict[str, Json] = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
+            held = ""
+            if worker.FIELD in fields:
+                fields[worker.FIELD], names = worker.canonical(fields[worker.FIELD])
+                held = _missing(sorted(names), around)
+            shapes = {worker.FIELD: shape_of(fields[worker.FIELD])} if worker.FIELD in fields else {}
+            return Canon(fields, shapes, refused={"": why} if why else {}, held=held)
     return Canon({}, refused={"": f"{resource.address.kind} cannot be declared for a home of this harness yet"})
 
 

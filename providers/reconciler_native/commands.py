@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("init")(init)
     group.command("serve")(serve)
+    group.command("restart")(restart)
     group.command("status")(status)
     for op, verb in VERBS.items():
         group.command(op, help=f"Arguments: {', '.join(sorted(verb.args)) or 'none'}.")(_command(op))
@@ -77,6 +78,8 @@ def init(root: Root) -> int:
 def serve(root: Root) -> int:
     """Hold the home's lease and answer on its socket, until SIGTERM."""
     import gc
+    import os
+    import sys
 
     from .errors import NativeError
     from .server import serve as run
@@ -84,11 +87,24 @@ def serve(root: Root) -> int:
     gc.enable()  # the program does without for its short-lived commands; this one stays
     root = root.expanduser().resolve()
     try:
-        run(root, say)
+        again = run(root, say)
     except NativeError as error:
         say({"event": "error", "root": str(root), "message": str(error)})
         return 1
+    if again:
+        # The same process begins anew, so that whoever supervises it sees neither an end nor another pid.
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     return 0
+
+
+def restart(root: Root) -> int:
+    """Have the daemon that serves the home start anew, and wait until it does."""
+    from .restart import restart as ask
+
+    root = root.expanduser().resolve()
+    answer = ask(root)
+    say({**answer, "root": str(root)})
+    return 0 if answer["ok"] else 6 if answer.get("uncertain") else 1
 
 
 def status(root: Root) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from .errors import LoadFailed, WriteFailed
 
 FILE = 0o600
 FOLDER = 0o700
+_LEFT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
 LIMIT = 64 << 20  # bytes; 5,000 jobs are some 6 MB
 
 
@@ -104,6 +106,13 @@ class Disk:
         """What a writer that was killed left beside the file; the write lock says that none is at work."""
         for left in path.parent.glob(f".{path.name[:100]}.*.tmp"):
             left.unlink(missing_ok=True)
+
+    def sweep(self, folder: Path) -> None:
+        """The same for all files of a folder, also those that nobody writes again; under the write lock."""
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if _LEFT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    (folder / entry.name).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _told(self, path: Path) -> Iterator[None]:

@@ -12,12 +12,13 @@ from typing import Any
 from reconciler.action import CLEAR, Action, Clear, Row
 from reconciler.errors import DoorLost, ProviderError
 from reconciler.provider import Answer, Code, HomeRef, Step
+from reconciler.restart import BEFORE
 from reconciler.values import members
 from reconciler_shape import reach, webhooks
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import home, jobwords, kits, lease, reading, tools, wire
+from . import home, jobwords, kits, lease, reading, restart, tools, wire
 from .errors import NativeError, Refused
 from .folder import DEFAULT
 from .operator import BATCH, Line, apply_lines
@@ -40,13 +41,15 @@ class NativeDoor:
         self._key = reading.hider(ref).key.hex()
 
     def deadline(self, step: Step) -> float:
-        """The files are written when the operator answers."""
-        return 0.0
+        """The files are written when the operator answers; a daemon takes a moment to begin anew."""
+        return restart.DEADLINE if step.actions[0].row is Row.RESTART else 0.0
 
     def perform(self, step: Step) -> Sequence[Answer]:
         """One answer per action of the step, in its order. Raises DoorLost."""
         if step.actions[0].row is Row.PROVISION:
             return [self._provision(action) for action in step.actions]
+        if step.actions[0].row is Row.RESTART:
+            return [self._restart(action) for action in step.actions]
         found: dict[str, Answer] = {}
         waiting: list[tuple[Action, Raw]] = []
         coming: set[str] = set()
@@ -69,6 +72,19 @@ class NativeDoor:
         except NativeError as error:
             return Answer(action.address, Code.REFUSED, words=str(error))
         return Answer(action.address, Code.REFUSED, words=f"{self._root} is a home already: adopt it instead")
+
+    def _restart(self, action: Action) -> Answer:
+        """Only of the daemon that was seen: one that has begun since has taken everything in."""
+        found = lease.inspect(self._root)
+        if found.state is not lease.State.LIVE:
+            return Answer(action.address, Code.REFUSED, words="no daemon serves the home any more")
+        if lease.gateway(found, self._root).start not in action.carries[BEFORE].values():
+            return Answer(action.address, Code.OK, said="another daemon serves the home by now")
+        try:
+            answer = restart.ask(self._root)
+        except NativeError as error:
+            return Answer(action.address, Code.REFUSED, words=str(error))
+        return Answer(action.address, Code.OK if answer["ok"] else Code.REFUSED, words=str(answer.get("error", "")))
 
     def _flush(self, waiting: list[tuple[Action, Raw]], found: dict[str, Answer]) -> None:
         if not waiting:
@@ -210,9 +226,8 @@ class NativeDoor:
         name = action.address.profile
         if action.row is Row.DELETE:
             return "profiles.delete", {"name": name}
-        text = _written(action).get("description")
-        op = "profiles.update" if action.row is Row.UPDATE else "profiles.create"
-        return op, {"name": name, "description": None if text is CLEAR else text}
+        values = {key: None if value is CLEAR else value for key, value in _written(action).items()}
+        return ("profiles.update" if action.row is Row.UPDATE else "profiles.create"), {"name": name, **values}
 
 
 _BY_KIND = {

@@ -51,6 +51,8 @@ class Home:
                 lease.check_cold(self.root)
             folder = self.load()
             folder.check()
+            for profile in folder.profiles.values():
+                self.disk.sweep(profile.folder)
             folder.take_in_secrets()
             with contextlib.ExitStack() as stack:
                 for profile in folder.profiles.values():

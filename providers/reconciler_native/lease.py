@@ -6,11 +6,13 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.observe import Gateway
 from reconciler_shape import lease as shared
 from reconciler_shape.lease import GUARD, LOCK, SOCKET, Found, Lease, State, boot_id, guard_words, host, start_time
 
@@ -19,7 +21,7 @@ from .errors import HomeHeld, WriteFailed
 
 __all__ = [
     "GUARD", "LOCK", "SOCKET", "Found", "Held", "Lease", "State", "acquire", "acquiring", "boot_id", "check_cold",
-    "guard_words", "host", "inspect", "start_time",
+    "gateway", "guard_words", "host", "inspect", "start_time",
 ]  # fmt: skip
 
 
@@ -54,6 +56,14 @@ def _is_locked(fd: int) -> bool:
         return False  # a file system without locks
     fcntl.flock(fd, fcntl.LOCK_UN)
     return False
+
+
+def gateway(found: Found, root: Path) -> Gateway:
+    """The live daemon as the engine sees it. One that restarts keeps its pid, and takes a new lease."""
+    since = found.lease.started_at if found.lease else ""
+    command = f"reconciler native restart --root {shlex.quote(str(root))}"
+    refused = "" if since else "its lease does not say since when it runs, so that a restart could not be seen"
+    return Gateway(f"{found.pid} {since}", "the daemon", command, refused)
 
 
 def check_cold(root: Path) -> None:

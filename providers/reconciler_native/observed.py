@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.observe import Observed, Things, Unknown
-from reconciler_shape import dotted, files, models, reach
+from reconciler_shape import dotted, files, models, reach, worker
 from reconciler_shape import jobs as shape
 from reconciler_shape import record as records
 from reconciler_shape.hiding import Hider, is_hidden
@@ -27,9 +27,15 @@ def profile(found: Profile, hider: Hider, held: Sequence[str]) -> Observed:
         text = str(found.meta.get(("description",)) or "").strip()
         if text:
             fields["description"] = hider.value(text)
-        print_of = ops_profiles.fingerprint(found.meta.original, hider.key)
     except LoadFailed as error:
-        fields["description"], print_of = Unknown(str(error)), ""
+        fields["description"] = Unknown(str(error))
+    try:
+        block = worker.observed(found.config.raw, hider)
+        if block is not None:
+            fields[worker.FIELD] = block
+        print_of = ops_profiles.fingerprint(found, hider.key)
+    except LoadFailed as error:
+        fields[worker.FIELD], print_of = Unknown(str(error)), ""
     about: dict[str, Json] = {"holds": list(held)} if held else {}
     return Observed(Kind.PROFILE, "", found.name, fields, name=found.name, fingerprint=print_of, about=about)
 
@@ -79,10 +85,14 @@ def _job(item: records.Record, found: Profile, hider: Hider) -> Observed:
     )
 
 
+def _elsewhere(path: tuple[str, ...]) -> bool:
+    return path[0] == worker.FIELD or reach.elsewhere(path)
+
+
 def settings(found: Profile, hider: Hider, wanted: Sequence[str], everything: bool) -> Things:
     """The wanted settings that are there; with `everything`, all that no other kind stands for. Raises LoadFailed."""
     things = {}
-    for key, path, value in dotted.chosen(found.config.raw, wanted, everything, reach.elsewhere):
+    for key, path, value in dotted.chosen(found.config.raw, wanted, everything, _elsewhere):
         shown = hider.value(value, path[-1], forced=dotted.under_secret(path))
         fingerprint = digest(value, hider.key)
         things[key] = Observed(Kind.SETTING, found.name, key, {"value": shown}, name=key, fingerprint=fingerprint)
@@ -169,5 +179,6 @@ def express(thing: Observed) -> dict[str, Json]:
             return kits.express(thing)
         case Kind.FILE:
             return files.express(thing, (f"0{ops_files.usual(thing.id):03o}",))
-    text = thing.get("description")
-    return {"description": text} if isinstance(text, str) else {}
+    text, block = thing.get("description"), worker.express(thing.get(worker.FIELD))
+    own: dict[str, Json] = {"description": text} if isinstance(text, str) else {}
+    return {**own, **({worker.FIELD: block} if block is not None else {})}

@@ -48,6 +48,8 @@ VERBS: Mapping[str, Verb] = {
 OPS = tuple(VERBS)
 BATCH = "batch"
 """The operation that carries others: `{"lines": [{op, args, profile, expect?}, …]}`, one load and one save for all."""
+RESTART = "restart"
+"""The operation that starts the daemon anew. Both are the socket's own: cold, there is nothing to carry or restart."""
 
 
 class Line(NamedTuple):

@@ -8,6 +8,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from reconciler_shape import worker as shape
 from reconciler_shape.plain import digest
 
 from . import worker
@@ -111,15 +112,20 @@ def _update(ctx: Context, args: Args) -> Result:
     given = sorted(set(args) - {"name"})
     if not given:
         raise Refused("profiles.update changes nothing; name at least one of description, worker")
-    ctx.still(f"profile {name}", (profile.meta.original or b"").hex())
+    _still(ctx, profile)
     if "worker" in args:
         spec = _worker(args["worker"])
+        old = profile.config.raw.get("worker")
         if spec is None:
             profile.config.unset(("worker",))
         else:
             for key in _WORKER:
                 if key in spec:
-                    profile.config.set(("worker", key), spec[key])
+                    # What a caller was only shown hidden stays as it stands.
+                    now = old.get(key) if isinstance(old, dict) else None
+                    wanted = shape.kept(spec[key], now)
+                    if wanted != now:
+                        profile.config.set(("worker", key), wanted)
                 else:
                     profile.config.unset(("worker", key))
         _checked(profile)
@@ -142,7 +148,7 @@ def _delete(ctx: Context, args: Args) -> Result:
     profile = _known(ctx, name, "profiles_delete")
     if profile is ctx.profile:
         raise Refused(f"profiles_delete: {name} is the profile that the verb acts in; act in another one")
-    ctx.still(f"profile {name}", (profile.meta.original or b"").hex())
+    _still(ctx, profile)
     trash = ctx.folder.root / TRASH
     stem = f"{name}-{ctx.now.astimezone(UTC).strftime('%Y%m%d%H%M%S')}"
     target, count = trash / stem, 2
@@ -200,9 +206,22 @@ def _list(ctx: Context, args: Args) -> Result:
     }
 
 
-def fingerprint(data: bytes | None, key: bytes) -> str:
-    """The profile's own digest: what stands in its `profile.yaml`."""
-    return digest((data or b"").hex(), key)
+def fingerprint(profile: Profile | None, key: bytes) -> str:
+    """The profile's own digest: what stands in its `profile.yaml`, and its worker; None for one that is new. Raises
+    LoadFailed."""
+    return digest(_seen(profile) if profile is not None else "", key)
+
+
+def _seen(profile: Profile, block: Any = None) -> Any:
+    text = (profile.meta.original or b"").hex()
+    block = profile.config.raw.get("worker") if block is None else block
+    return text if block is None else [text, block]
+
+
+def _still(ctx: Context, profile: Profile) -> None:
+    """A secret that was pasted into the worker has moved to `.env` since the caller looked."""
+    before = ctx.folder.seen(profile.name, ("worker",))
+    ctx.still(f"profile {profile.name}", _seen(profile), _seen(profile, before))
 
 
 VERBS: dict[str, Verb] = {

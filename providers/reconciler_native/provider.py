@@ -15,7 +15,7 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
 from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
-from reconciler_shape import models, places, reach, reachcanon
+from reconciler_shape import models, places, reach, reachcanon, worker
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
@@ -74,6 +74,7 @@ class NativeProvider:
             "zones": {},
             "keys": {},
             "skills": {},
+            "workers": [r.address.profile for r in resources.values() if worker.FIELD in r.fields],
             "reach": reach.declared(resources.values()),
         }
         for resource in resources.values():
@@ -95,9 +96,16 @@ class NativeProvider:
             return reachcanon.canon(resource, near)
         if resource.address.kind is Kind.SETTING and (why := reachcanon.clashes(resource.address.key, near)):
             return Canon({}, refused={"value": why})
+        if resource.address.kind is Kind.SETTING and self._in_worker(resource.address, observation):
+            return Canon({}, refused={"value": "worker belongs to the profile's `worker:`, which is declared"})
         if resource.address.kind in tools.KINDS:
             return tools.canon(resource, observation)
         return canons.thing(resource, self._around(resource.address.profile, observation), resolve, self._clock())
+
+    @staticmethod
+    def _in_worker(address: Address, observation: Observation) -> bool:
+        declared = observation.facts.get("declared", {}).get("workers", ())
+        return address.profile in declared and address.key.split(".")[0] == worker.FIELD
 
     def _around(self, profile: str, observation: Observation) -> canons.Around:
         """What surrounds a profile's things, made once for all of them."""

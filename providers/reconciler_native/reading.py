@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.errors import ProviderError
-from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wanted
+from reconciler.observe import Gateway, Observation, Observed, Store, Things, Unknown, Wanted
 from reconciler.place import Place, Stat
 from reconciler.provider import Behind, HomeRef
 from reconciler_shape import behind as left
@@ -109,6 +109,7 @@ class _Reading:
         self.notes: list[str] = []
         self.blocked = ""
         self.clear: set[str] = set()
+        self.gateways: dict[str, Gateway] = {}
         self.facts: dict[str, Json] = {"profiles": {}}
 
     def all(self) -> None:
@@ -288,6 +289,9 @@ class _Reading:
             self.notes.append(f"{found.words}: nothing can be written until that is looked at")
         elif found.state is lease.State.LIVE:
             self.notes.append(f"{found.words}; it is written through its socket")
+            self.gateways[DEFAULT] = lease.gateway(found, root)
+            for facts in self.facts["profiles"].values():
+                facts["gateway"] = DEFAULT
 
     def result(self) -> Observation:
         return Observation(
@@ -299,6 +303,7 @@ class _Reading:
             notes=tuple(self.notes),
             facts=self.facts,
             clear=frozenset(self.clear),
+            gateways=self.gateways,
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reconciler.action import Action, Fact, FieldRow, Row
 from reconciler.observe import Observation
-from reconciler_shape import reachreview
+from reconciler_shape import reachreview, worker
 from reconciler_shape import review as review_of
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
@@ -21,7 +21,13 @@ _RULES = review_of.Rules(ops_files.CODE, is_pasted, security=("worker",))
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows, with what the home cannot do taken out of them."""
     rows = [_let_go(review_of.noted(action, observation, _RULES.security)) for action in actions]
-    return [reachreview.review(row, observation, "") for row in rows]
+    rows = [reachreview.review(row, observation) for row in rows]
+    return [reachreview.waiting(row, observation) if _works_otherwise(row) else row for row in rows]
+
+
+def _works_otherwise(action: Action) -> bool:
+    """Whether a row changes the worker that a running daemon has started with."""
+    return action.address.kind is Kind.PROFILE and any(c.field == worker.FIELD and c.writes for c in action.changes)
 
 
 def _let_go(action: Action) -> Action:

@@ -16,9 +16,9 @@ from typing import Any
 
 from . import lease, wire
 from .disk import Disk
-from .errors import HomeHeld, Refused
+from .errors import HomeHeld, NativeError, Refused
 from .home import Home
-from .operator import BATCH, Line, apply_lines
+from .operator import BATCH, RESTART, Line, apply_lines
 from .shown import encoded
 
 _IDLE = 30.0  # seconds that a caller has for sending its line, or for taking its answer
@@ -39,6 +39,8 @@ class Server:
         self._calls: dict[socket.socket, _Call] = {}
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._stopping = False
+        self.again = False  # whether somebody has asked for a restart; the caller of `run` carries it out
+        self._restarter: socket.socket | None = None
         self._listener: socket.socket | None = None
         self._socket: os.stat_result | None = None
 
@@ -81,6 +83,8 @@ class Server:
                     elif isinstance(key.fileobj, socket.socket):
                         self._serve(key.fileobj)
                 self._drop_the_idle()
+                if self.again and self._restarter not in self._calls:
+                    break  # whoever asked for it has the answer, or has gone
         finally:
             self._close()
 
@@ -115,6 +119,7 @@ class Server:
                     self._end(connection)  # without its end it is no line, and nothing is done
                     return
                 call.answer = encoded(self._answer(bytes(line))) + b"\n"
+                self._restarter = connection if self.again and self._restarter is None else self._restarter
                 call.deadline = time.monotonic() + _IDLE
                 self._selector.modify(connection, selectors.EVENT_WRITE)
             while call.answer:
@@ -134,6 +139,8 @@ class Server:
                 self._tell({"event": "operator", "op": BATCH, "lines": len(lines)})
                 return {"ok": True, "result": {"ran": f"{len(lines)} lines", "answers": answers}}
             line = Line.read(raw)
+            if line.op == RESTART:
+                return self._restart()
         except RecursionError:
             return {"ok": False, "error": "the line is nested too deeply"}
         except (ValueError, Refused) as error:
@@ -141,6 +148,17 @@ class Server:
         answer = apply_lines(self._home, [line])[0]
         self._tell({"event": "operator", "op": line.op, "profile": line.profile, "ok": answer["ok"]})
         return answer
+
+    def _restart(self) -> dict[str, Any]:
+        """What is under way is finished first. A home that does not load keeps the daemon that it has: none would
+        begin on it."""
+        try:
+            self._home.load().check()
+        except NativeError as error:
+            return {"ok": False, "error": f"{error}; no daemon would start on that, and this one goes on"}
+        self.again = True
+        self._tell({"event": "operator", "op": RESTART, "ok": True})
+        return {"ok": True, "result": {"ran": f"restart of pid {os.getpid()}"}}
 
     def _drop_the_idle(self) -> None:
         now = time.monotonic()
@@ -211,8 +229,9 @@ def holding(root: Path, disk: Disk | None = None) -> Iterator[tuple[Home, lease.
         held.release()
 
 
-def serve(root: Path, tell: Callable[[dict[str, Any]], None]) -> None:
-    """Serves the home until SIGTERM or SIGINT; then ends what is under way, and takes away its socket and lease.
+def serve(root: Path, tell: Callable[[dict[str, Any]], None]) -> bool:
+    """Serves the home until SIGTERM, SIGINT or an asked restart; then ends what is under way, and takes away its socket
+    and lease. True iff it is to be started again.
 
     Raises what `holding` raises. Only from the main thread.
     """
@@ -237,7 +256,9 @@ def serve(root: Path, tell: Callable[[dict[str, Any]], None]) -> None:
                 tell({"event": "restart", "after": before.words})
             tell({"event": "ready", "root": str(root), "pid": os.getpid(), "socket": str(root / lease.SOCKET)})
             server.run()
-        tell({"event": "stopped", "root": str(root)})
+        again = servers[0].again and not asked
+        tell({"event": "restarting" if again else "stopped", "root": str(root)})
+        return again
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -115,7 +115,9 @@ class OpenClawProvider:
             case Kind.PROFILE:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
-                return Canon(fields, refused={"": why} if why else {})
+                own = "OpenClaw's agents work by themselves, and have no other program to do it"
+                refused = {"worker": own} if "worker" in fields else {}
+                return Canon(fields, refused={**refused, **({"": why} if why else {})})
         if address.kind in kinds.PARTS:
             near = terms.near(address.profile, observation, _names(facts), resolve)
             return kinds.PARTS[address.kind].canon(resource, near)

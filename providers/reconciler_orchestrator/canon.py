@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from reconciler.action import Action, Row
 from reconciler.observe import Observed
 from reconciler.provider import Canon, Resolve
-from reconciler_shape import schedule
+from reconciler_shape import schedule, worker
 from reconciler_shape.jobcanon import JobCanon
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
-from reconciler_specs.shape import Json
+from reconciler_specs.shape import Json, shape_of
 
 from . import words
 
@@ -63,8 +64,25 @@ def thing(resource: Resource, around: Around, seen: Observed | None, resolve: Re
     fields = dict(resource.fields)
     if kind is Kind.PROFILE:
         why = "the orchestrator keeps no description of a profile"
-        return Canon(fields, refused={"description": why} if "description" in fields else {})
+        refused = {"description": why} if "description" in fields else {}
+        if worker.FIELD in fields:
+            fields[worker.FIELD], _ = worker.canonical(fields[worker.FIELD])
+        shapes = {worker.FIELD: shape_of(fields[worker.FIELD])} if worker.FIELD in fields else {}
+        return Canon(fields, shapes, refused=refused)
     return Canon(fields, refused={"": _NO_DOOR.get(kind, "the orchestrator's door has no verb for it")})
+
+
+def no_worker(action: Action) -> str:
+    """Why a profile's worker cannot be written as its row has it, "" if it can."""
+    for change in action.changes:
+        if change.field != worker.FIELD or not change.writes:
+            continue
+        if action.row is Row.UPDATE:
+            return "worker: the door says a worker when the profile is made, and has no verb that changes one"
+        kept = change.write.keys() & {"env", "permission"} if isinstance(change.write, dict) else ()
+        if kept:
+            return f"worker.{min(kept)}: the door drops it when the profile is made"
+    return ""
 
 
 class _Job(JobCanon[Around]):

@@ -75,7 +75,8 @@ class OrchestratorDoor:
     def _profile(self, action: Action) -> Raw:
         name = action.address.profile
         if action.row is not Row.DELETE:
-            return self._send("profiles.create", {"name": name}, DEFAULT)
+            values = {c.field: c.write for c in action.changes if c.writes and c.write is not CLEAR}
+            return self._send("profiles.create", {"name": name, **values}, DEFAULT)
         if self._jobs(name):
             raise _Refused(f"profile {name} has jobs again since the plan", Code.STALE)
         return self._send("profiles.delete", {"name": name}, DEFAULT)

@@ -15,7 +15,7 @@ from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
 from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
 from reconciler_shape import jobs as shape
-from reconciler_shape import lease, places
+from reconciler_shape import lease, places, worker
 from reconciler_shape.review import Rules
 from reconciler_shape.review import facts as facts_of
 from reconciler_specs.address import Address, Kind
@@ -103,7 +103,12 @@ class OrchestratorProvider:
         if action.address.kind is Kind.CHANNEL and action.writes and not cold_way:
             why = "the running daemon's socket has no verb for access: stop the daemon, apply, and start it again"
             return replace(action, hold=Hold(why))
-        if action.address.kind is not Kind.JOB or action.hold is not None:
+        if action.hold is not None:
+            return action
+        if action.address.kind is Kind.PROFILE:
+            why = canons.no_worker(action)
+            return replace(action, row=Row.REFUSED, reason=why, hold=Hold(why)) if why else action
+        if action.address.kind is not Kind.JOB:
             return action
         why = ""
         if action.row is Row.UPDATE:
@@ -118,6 +123,9 @@ class OrchestratorProvider:
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         if thing.kind is Kind.CHANNEL:
             return access.express(thing)
+        if thing.kind is Kind.PROFILE:
+            block = worker.express(thing.get(worker.FIELD))
+            return {} if block is None else {worker.FIELD: block}
         if thing.kind is not Kind.JOB:
             return {}
         out = shape.express(thing)
@@ -150,6 +158,7 @@ class OrchestratorProvider:
         return (
             "profiles, jobs and access only: no verb for inference, settings, files, routes and webhooks",
             "channels: `allow` and `admins`, by cold verbs only; `enabled` has to be what it is in the home",
+            "profiles worker: harness, model, preset and cwd, when the profile is made; no verb changes one",
             "a home cannot be provisioned: the orchestrator makes it",
             "a job's skills, context_from, repeat, metadata and id are chosen when it is made, and cannot be changed",
             "jobs before, run, toolsets, session, monitor: in no version",

@@ -17,7 +17,7 @@ from reconciler.observe import Observation, Observed, Store, Things, Unknown, Wa
 from reconciler.place import Place
 from reconciler.provider import Behind, HomeRef
 from reconciler_shape import behind as left
-from reconciler_shape import dotenv, lease, marks, places
+from reconciler_shape import configfile, dotenv, lease, marks, places, worker
 from reconciler_shape.hiding import Hider
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
@@ -181,7 +181,9 @@ class _Reading:
         things: dict[tuple[str, Kind], Things | Unknown] = {}
         stores: dict[tuple[str, Kind], Store] = {}
         things["", Kind.PROFILE] = {
-            name: Observed(Kind.PROFILE, "", name, name=name, fingerprint=name, about=self._holds(name))
+            name: Observed(
+                Kind.PROFILE, "", name, self._worker(name), name=name, fingerprint=name, about=self._holds(name)
+            )
             for name in self.names
         }
         for name in self.names:
@@ -204,6 +206,19 @@ class _Reading:
                 "cold": self.place.local and not self.way.live,
             },
         )
+
+    def _worker(self, name: str) -> dict[str, Json | Unknown]:
+        path = posixpath.join(folder(self.ref.path, name), "config.yaml")
+        try:
+            data = self.place.read(self.place.resolve(path), configfile.LIMIT)
+            block = worker.observed(configfile.parse(data, path), self.hidden)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            return {worker.FIELD: Unknown(f"{path}: {error.strerror or error}")}
+        except configfile.NotReadable as error:
+            return {worker.FIELD: Unknown(str(error))}
+        return {} if block is None else {worker.FIELD: block}
 
     def _jobs(self, name: str) -> tuple[Things | Unknown, Store]:
         if self.way.silent:

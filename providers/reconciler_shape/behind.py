@@ -11,8 +11,9 @@ from reconciler.provider import Behind
 from . import dotenv
 from .places import lstat, visible
 
+_SKILLS = "skills (one comes along whose `source:` the setup says)"
 _WHAT = {
-    ".agents": "skills",
+    ".agents": _SKILLS,
     "AGENTS.md": "instructions",
     "cron/output": "what runs left",
     "hooks": "hooks",
@@ -26,7 +27,7 @@ _WHAT = {
     ".reconciler-trash": "copies that undo needs",
     "plugins": "plugins",
     "sessions": "sessions",
-    "skills": "skills",
+    "skills": _SKILLS,
     "state.db": "sessions",
     "workspace": "workspace",
     "webhook_subscriptions.json": "webhooks",

@@ -62,24 +62,51 @@ _AT_START = frozenset({"enabled", "secrets", "admins", "adapter", "extra", "owne
 """Fields that a gateway reads when it starts; lists of users are read for each message."""
 
 
-def review(action: Action, observation: Observation, restart: str) -> Action:
-    """A row with what follows from it. `restart` is the command that a running gateway needs."""
-    if action.address.kind not in KINDS or action.hold is not None:
-        return action
+def review(action: Action, observation: Observation) -> Action:
+    """A row with what follows from it: what would keep a channel on, and whether a running gateway has to restart."""
     address = action.address
+    if address.kind is Kind.SECRET:
+        return _credential(action, observation)
+    if address.kind not in KINDS or action.hold is not None:
+        return action
     if action.row is Row.DELETE and address.kind is Kind.CHANNEL:
         seen = observation.at(address.profile, address.kind, address.key)
         on = seen.about.get("enabling") if isinstance(seen, Observed) else None
         if on:
             why = f"{' and '.join(on)} in .env would keep {address.key} on: take it out of .env first"
             return replace(action, hold=Hold(why, f"reconciler release {address}"))
-    here = observation.facts.get("profiles", {}).get(address.profile, {})
-    if not here.get("gateway") or not action.writes or address.kind is Kind.WEBHOOK:
+    if not action.writes or address.kind is Kind.WEBHOOK or not _gateway(address.profile, observation):
         return action
     late = address.kind is Kind.ROUTE or action.row is not Row.UPDATE
     late = late or any(change.writes and change.field in _AT_START for change in action.changes)
-    note = f"takes effect when the gateway restarts: {restart}" if late else "takes effect with the next message"
-    return replace(action, notes=(*action.notes, note))
+    if late:
+        return waiting(action, observation)
+    return replace(action, notes=(*action.notes, "takes effect with the next message"))
+
+
+def waiting(action: Action, observation: Observation) -> Action:
+    """A row that the running gateway of its profile takes in only when it starts; as it is where none runs."""
+    name = _gateway(action.address.profile, observation)
+    if not name or not action.writes:
+        return action
+    note = f"takes effect when {observation.gateways[name].words} restarts"
+    return replace(action, late=name, notes=(*action.notes, note))
+
+
+def _gateway(profile: str, observation: Observation) -> str:
+    """Which running gateway serves a profile, "" if none does."""
+    here = observation.facts.get("profiles", {}).get(profile or "default", {})
+    name = str(here.get("gateway") or "")
+    return name if name in observation.gateways else ""
+
+
+def _credential(action: Action, observation: Observation) -> Action:
+    """A secret that a channel logs in with is read when the gateway starts."""
+    profile = action.address.profile or "default"
+    things = observation.things.get((profile, Kind.CHANNEL), {})
+    channels = [] if isinstance(things, Unknown) else [c.get("secrets") for c in things.values()]
+    used = any(isinstance(names, dict) and action.address.key in names.values() for names in channels)
+    return waiting(action, observation) if used and action.hold is None else action
 
 
 def _wakes_more(write: Json | Clear, seen: Json) -> bool:

@@ -10,7 +10,7 @@ from reconciler.observe import ABSENT, Observation, Observed, Unknown
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
-from . import dotted, models, paths, reachreview, security, toolfacts
+from . import dotted, models, paths, reachreview, security, toolfacts, worker
 
 _DEFAULT = ("", "default")
 _WHOLE = frozenset({Kind.FILE, Kind.SKILL})
@@ -109,6 +109,8 @@ def facts(action: Action, desired: Mapping[str, Json], observation: Observation,
     match address.kind:
         case Kind.JOB:
             return frozenset(running | _job(changed, {**observed, **desired}, action))
+        case Kind.PROFILE:
+            return frozenset(worker.facts(action))
         case Kind.INFERENCE:
             return frozenset(_inference(changed, desired, observed))
         case Kind.SETTING if changed:

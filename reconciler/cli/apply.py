@@ -107,6 +107,7 @@ def _carry_out(
     json: bool = False,
 ) -> int:
     from ..apply import apply as carry_out
+    from ..secret import SOURCE
     from .agreed import agreed, plan_file
     from .common import check_selected
     from .render.outcome import Reporter
@@ -138,7 +139,9 @@ def _carry_out(
 
         out(apply_json(made, told, code))
     else:
-        reporter.close(made, told)
+        checks = [(home.resources[a.address].options, a.address.key) for home in made.homes for a in home.checks]
+        unasked = {key for options, key in checks if not space.vault.may_ask(options[SOURCE])}
+        reporter.close(made, told, sorted(unasked))
     if space.setup.notify:
         from .notify import tell_others
 

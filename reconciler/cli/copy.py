@@ -10,6 +10,8 @@ import typer
 from .common import File, Json, State
 
 if TYPE_CHECKING:
+    from reconciler_specs.address import Kind
+
     from ..copy import Copy, Target
     from ..draft import Survey
     from ..provider import Provider
@@ -104,7 +106,8 @@ def _made(
     found, keys, timezone = _source(space, known, home, narrow)
     said = space.setup.homes[home].path if space is not None and home in space.setup.homes else found.ref.path
     where, folder = path or _beside(found, said, setup, name), setup.resolve().parent
-    made = draft(found, name, where, keys=keys, blocks=_blocks(space, home, folder), folder=folder)
+    blocks, besides = _blocks(space, home, folder), _besides(space, home)
+    made = draft(found, name, where, keys=keys, blocks=blocks, said=besides, folder=folder)
     if timezone:
         made.block["timezone"] = timezone
     target = _target(space, setup, found, installed[harness], {**made.block, "harness": harness}, name)
@@ -130,6 +133,23 @@ def _blocks(space: Workspace | None, home: str, folder: Path) -> dict[tuple[str,
     return found
 
 
+def _besides(space: Workspace | None, home: str) -> dict[tuple[str, Kind, str], dict[str, Any]]:
+    """What the setup says of the home's things and no home shows: where a skill comes from, and what a kit becomes
+    where a harness has statuses of its own."""
+    from reconciler_specs.address import Kind
+
+    found: dict[tuple[str, Kind, str], dict[str, Any]] = {}
+    if space is None or home not in space.setup.homes:
+        return found
+    for address, resource in space.setup.homes[home].resources.items():
+        options, key = resource.options, (address.profile, address.kind, address.key)
+        if address.kind is Kind.SKILL and "folder" in options:
+            found[key] = {"source": options["folder"]}
+        elif address.kind is Kind.KIT and "on_unsupported" in options:
+            found[key] = {"on_unsupported": options["on_unsupported"]}
+    return found
+
+
 def _source(
     space: Workspace | None, installed: dict[str, Provider], home: str, narrow: str
 ) -> tuple[Survey, dict[tuple[str, str], str], str]:
@@ -151,7 +171,9 @@ def _source(
         return replace(found, ref=replace(found.ref, id=home)), {}, ""
     ref = space.ref(home)
     provider = space.provider(ref.harness)
-    observation = space.observe(ref, Wanted(everything=True))
+    # By its address a skill is read with what is in its folder.
+    skills = frozenset(a for a in space.setup.homes[home].resources if a.kind is Kind.SKILL)
+    observation = space.observe(ref, Wanted(skills, everything=True))
     if not observation.exists:
         raise UsageError(
             f"{home}: there is no home at {ref.path}, so there is nothing to copy",

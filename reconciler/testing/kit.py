@@ -66,7 +66,7 @@ class Kit:
     """`make(path)` makes a fresh home there; `door` is the setup's `door:` block as YAML flow; `volatile` names the
     files (glob, relative to the home) that the harness itself touches when it is only looked at; `provisions` is False
     where the door is one that only a running harness has, so that it cannot make a home. `more` are things of other
-    kinds, each of which has to live as a job does."""
+    kinds, each of which has to live as a job does. `restart` is the home's word for it."""
 
     provider: Provider
     make: Callable[[Path], Home]
@@ -74,6 +74,7 @@ class Kit:
     volatile: Sequence[str] = ()
     provisions: bool = True
     more: Sequence[More] = ()
+    restart: str = "ask"
 
 
 @dataclass
@@ -92,7 +93,7 @@ class World:
         return (
             f"version: 1\nname: {name}\nhomes:\n  main:\n    harness: {self.kit.provider.harness}\n"
             f"    path: {self.home.path}\n    door: {self.kit.door}\n    first_contact: {first}\n"
-            f"    profiles:\n      default:\n{body or '        {}' + chr(10)}{extra}"
+            f"    restart: {self.kit.restart}\n    profiles:\n      default:\n{body or '        {}' + chr(10)}{extra}"
         )
 
     def space(self, text: str) -> Workspace:

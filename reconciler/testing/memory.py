@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from reconciler_specs.tables import TABLES
 
 from ..action import CLEAR, Action, Fact, Row
 from ..bind import resolve_refs
-from ..observe import Observation, Observed, Store, Unknown, Wanted
+from ..observe import Gateway, Observation, Observed, Store, Unknown, Wanted
 from ..place import Place
 from ..provider import Answer, Canon, Code, Door, HomeRef, KindTraits, Note, Resolve, Step, silent
 from ..redact import hide
@@ -31,7 +31,9 @@ _KINDS = (Kind.FILE, Kind.SETTING, Kind.INFERENCE, *TABLES, Kind.JOB)
 @dataclass
 class MemoryHome:
     """What one home holds: (profile, kind) → harness id → fields. `unreadable` maps a store to why; `secrets` are
-    values by name, by profile ("" for what the home keeps for all)."""
+    values by name, by profile ("" for what the home keeps for all). `gateways` are the starts of what runs, by profile,
+    which takes channels in when it starts; `shut` says why it cannot be restarted, and one that is `stuck` says yes
+    and does not."""
 
     things: dict[tuple[str, Kind], dict[str, dict[str, Any]]] = field(default_factory=dict)
     exists: bool = True
@@ -42,6 +44,9 @@ class MemoryHome:
     ended: dict[tuple[str, Kind], dict[str, str]] = field(default_factory=dict)
     secrets: dict[str, dict[str, str]] = field(default_factory=lambda: {"": {}})
     clear: frozenset[str] = frozenset()
+    gateways: dict[str, str] = field(default_factory=dict)
+    shut: str = ""
+    stuck: bool = False
     writes: int = 0
     reads: int = 0
 
@@ -118,6 +123,10 @@ class MemoryProvider:
             ended=store.ended,
             blocked=store.blocked,
             clear=store.clear,
+            gateways={
+                name: Gateway(start, f"the gateway of {name}", "memory restart", store.shut)
+                for name, start in store.gateways.items()
+            },
         )
 
     def blank(self, home: HomeRef, profiles: Collection[str] = ()) -> Observation:
@@ -158,7 +167,12 @@ class MemoryProvider:
     def review(
         self, actions: Sequence[Action], observation: Observation, resources: Mapping[Address, Resource]
     ) -> list[Action]:
-        return list(actions)
+        return [
+            replace(a, late=a.address.profile)
+            if a.address.kind is Kind.CHANNEL and a.address.profile in observation.gateways
+            else a
+            for a in actions
+        ]
 
     def express(self, thing: Observed, observation: Observation) -> Mapping[str, Json]:
         return {n: v for n, v in thing.fields.items() if not isinstance(v, Unknown)}
@@ -204,6 +218,10 @@ class MemoryDoor:
         self.home.writes += 1
         if action.row is Row.PROVISION:
             self.home.exists = True
+            return Answer(address, Code.OK)
+        if action.row is Row.RESTART:
+            for name in action.id.split(",") if not self.home.stuck else ():
+                self.home.gateways[name] += "+"
             return Answer(address, Code.OK)
         if address.kind is Kind.SECRET:
             kept = self.home.secrets.setdefault(address.profile, {})

@@ -17,7 +17,6 @@ from .errors import Where
 from .policy import DEFAULTS, Policy, read_policy
 from .reading import (
     FLAG,
-    LATER,
     NAMES,
     TEXT,
     THING_KEYS,
@@ -225,7 +224,7 @@ def _read_profile(
     The models that the profile declares, by name.
     """
     what = str(address)
-    check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, reasons, later=LATER["profile"])
+    check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, reasons)
 
     def add(made: Resource | None) -> None:
         if made is not None:

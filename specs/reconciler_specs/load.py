@@ -19,7 +19,7 @@ from .home import NOT_IN_TEMPLATE, PROFILE_FIELDS, Place, read_home
 from .include import included
 from .notify import read_notify
 from .policy import Policy, read_policy
-from .reading import LATER, THING_KEYS, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
+from .reading import THING_KEYS, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
 from .screen import screen
 from .secret import read_sources
 from .setup import Home, Setup
@@ -119,7 +119,7 @@ class _Loader:
 
     def _setup(self, root: Node) -> Setup:
         found = self.found
-        check_keys(root, FIELDS, "", found, later=LATER["setup"], extra=True)
+        check_keys(root, FIELDS, "", found, extra=True)
         self._version(root)
         name = self._name(root)
         self._collect(root)
@@ -272,7 +272,7 @@ class _Loader:
             what = f"templates {name} {profile}"
             if not is_map(node, what, self.found):
                 continue
-            check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, self.found, later=LATER["profile"])
+            check_keys(node, (*PROFILE_FIELDS, *THING_KEYS), what, self.found)
             tables = ((kind.value, table.written) for kind, table in TABLES.items())
             for key, fields in (("jobs", job.FIELDS), ("files", file.FIELDS), *tables):
                 things = node.get(key)

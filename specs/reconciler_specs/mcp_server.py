@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from .address import Kind
-from .reading import FLAG, TEXT, Field, Fields, Reasons, Schema, ref
-from .secrets import secret_key
-from .shape import ATOMIC, FREE, SCALAR, Json
+from .environment import SCHEMA as ENVIRONMENT
+from .environment import environment
+from .reading import FLAG, TEXT, Field, Fields, Reasons
+from .shape import ATOMIC, FREE, SCALAR
 from .table import Around, Declared, Table, free_map
-from .values import Refusal, count, described, filled, flag, secret_ref, text
+from .values import Refusal, count, described, filled, flag, text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}\Z")
-_VALUES: Schema = {"type": "object", "additionalProperties": {"oneOf": [TEXT, ref("SecretRef")]}}
 
 
 def _texts(value: Any) -> list[str]:
@@ -28,29 +28,16 @@ def _texts(value: Any) -> list[str]:
     return found
 
 
-def _values(value: Any) -> dict[str, Json]:
-    """A map of texts, `{secret: NAME}` for a credential."""
-    if not isinstance(value, dict):
-        raise Refusal(f"a map is expected, got {described(value)}")
-    found: dict[str, Json] = {}
-    for key, item in value.items():
-        try:
-            found[key] = secret_ref(item) if isinstance(item, dict) or secret_key(key) else text(item)
-        except Refusal as refusal:
-            raise refusal.under(key) from refusal
-    return found
-
-
 FIELDS: Fields = {
     "command": Field("The program that is started.", TEXT, SCALAR, check=filled),
     "args": Field("Its arguments.", {"type": "array", "items": TEXT}, ATOMIC, check=_texts),
-    "env": Field("Its environment: texts, and {secret: NAME} for credentials.", _VALUES, FREE,
-                 check=_values),
+    "env": Field("Its environment: texts, and {secret: NAME} for credentials.", ENVIRONMENT, FREE,
+                 check=environment),
     "cwd": Field("The folder that it is started in.", TEXT, SCALAR, check=filled),
     "url": Field("The address of one that runs elsewhere.", TEXT, SCALAR, check=filled),
     "transport": Field("How to talk to the address, as the harness names it.", TEXT, SCALAR, check=filled),
-    "headers": Field("Headers of each call: texts, and {secret: NAME} for credentials.", _VALUES, FREE,
-                     check=_values),
+    "headers": Field("Headers of each call: texts, and {secret: NAME} for credentials.", ENVIRONMENT, FREE,
+                     check=environment),
     "timeout": Field("Seconds until a call is given up.", {"type": "integer", "minimum": 1}, SCALAR, check=count),
     "enabled": Field("Whether it is used.", FLAG, SCALAR, check=flag),
     "extra": Field("Other keys of the server, as the harness has them.", {"type": "object"}, FREE,

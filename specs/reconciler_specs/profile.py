@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, PlainValidator
+from pydantic import Field as Default
+
+from . import worker as work
 from .address import KIND_WORDS, Address, Kind
 from .document import Node
 from .errors import Where
 from .reading import TEXT, Field, Fields, Reasons, origins, read, read_marks, resource
 from .resource import Mode, Resource
+from .shape import FREE, Json
 from .values import Filled
 
-FIELDS: Fields = {"description": Field("What this agent is for, in a sentence.", TEXT)}
+FIELDS: Fields = {
+    "description": Field("What this agent is for, in a sentence.", TEXT),
+    "worker": Field(
+        "The program that does its work: a harness, or {harness, model, preset, cwd, env, permission}.",
+        work.SCHEMA,
+        FREE,
+    ),
+}
 SHAPES = {name: f.shape for name, f in FIELDS.items()}
 # Words that an address uses between profile and key: no profile may be named so.
 RESERVED = frozenset(kind.value for kind in KIND_WORDS)
@@ -23,6 +35,7 @@ class Profile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: Filled = ""
+    worker: Annotated[dict[str, Json], PlainValidator(work.worker)] = Default(default_factory=dict)
 
 
 def read_profile(node: Node, address: Address, where: Where, mode: Mode, reasons: Reasons) -> Resource | None:

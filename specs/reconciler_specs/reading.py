@@ -40,12 +40,6 @@ class Field:
 
 Fields = Mapping[str, Field]
 
-# Keys of later releases, by the kind of map they stand in: refused by name, never dropped.
-LATER: Mapping[str, frozenset[str]] = {
-    "setup": frozenset(),
-    "profile": frozenset({"worker"}),
-}
-
 
 @dataclass(slots=True)
 class Reasons:
@@ -86,21 +80,16 @@ def is_map(node: Node, what: str, reasons: Reasons) -> bool:
     return False
 
 
-def check_keys(
-    node: Node, known: Collection[str], what: str, reasons: Reasons, *, later: Collection[str] = (), extra: bool = False
-) -> None:
+def check_keys(node: Node, known: Collection[str], what: str, reasons: Reasons, *, extra: bool = False) -> None:
     """Adds a reason for every key of the map that is not one of `known`. `extra` lets `x-…` pass."""
     for key in node.value:
         if key in known or (extra and key.startswith("x-")):
             continue
-        if key in later:
-            reasons.add(node.where_key(key), f"{shown(key)} is not part of this version yet", "take it out for now")
-        else:
-            reasons.add(
-                node.where_key(key),
-                f"{what}: {shown(key)} is not a key here" if what else f"{shown(key)} is not a key here",
-                did_you_mean(key, known),
-            )
+        reasons.add(
+            node.where_key(key),
+            f"{what}: {shown(key)} is not a key here" if what else f"{shown(key)} is not a key here",
+            did_you_mean(key, known),
+        )
 
 
 THING_KEYS = ("fields", "protect", "unset")

@@ -46,6 +46,7 @@ def _finish(declared: Declared, around: Around, reasons: Reasons) -> None:
             return
         declared.fields["content"] = digest(files)
         declared.options["files"] = files
+        declared.options["folder"] = around.sources.below(declared.steering["source"], at)
     if not declared.fields:
         reasons.add(declared.node.where, f"{declared.what}: enabled or source is needed")
 

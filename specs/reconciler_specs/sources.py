@@ -95,6 +95,10 @@ class Sources:
         self._texts[real] = text
         return text
 
+    def below(self, name: str, node: Node) -> str:
+        """The path of a source relative to the setup's folder. Raises Unusable if it lies outside of it."""
+        return self.inside(self.folders.get(node.file, self.root) / name).relative_to(self.root).as_posix()
+
     def folder_of(self, name: str, node: Node, most: int) -> dict[str, str]:
         """The texts of all files in the folder that `node` names, by their relative POSIX paths. Raises Unusable."""
         try:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from reconciler_specs.shape import Json
 
 from .errors import StateDamaged, StateError
-from .record import Base, HomeState, Owned, Retired
+from .record import Base, HomeState, Late, Owned, Retired
 from .upgrade import FORMAT, upgrade
 
 _TEXTS: Final = ("place", "harness", "path", "lineage", "version")
@@ -38,6 +38,9 @@ def body(state: HomeState) -> bytes:
             for owner, things in sorted(state.owners.items())
         ]
         labels = _json(dict(state.labels))
+        # What is rarely there is written only when it is.
+        late = {name: {"start": one.start, "paths": list(one.paths)} for name, one in state.late.items()}
+        head += [f'"late": {_json(late)}'] if late else []
     except ValueError as error:
         raise StateError(f"the state of {state.path}: a value is no JSON: {error}") from error
     whole = ",\n".join(
@@ -61,6 +64,8 @@ def _thing(thing: Owned) -> Json:
         out["needs"] = list(thing.needs)
     if thing.protect:
         out["protect"] = True
+    if thing.made:
+        out["made"] = list(thing.made)
     if thing.found:
         out["found"] = {k: list(v) for k, v in thing.found.items()}
     if thing.retired:
@@ -94,7 +99,20 @@ def decode(data: bytes, path: Path) -> HomeState:
                 kept.setdefault(owner, {})[address] = _owned(record)
             except ValueError as error:
                 damaged.append(f"{owner}: {address}: {error}")
-    return HomeState(**texts, serial=serial, owners=kept, labels=labels, damaged=tuple(sorted(damaged)))
+    late = _late(content.get("late", {}), damaged)
+    return HomeState(**texts, serial=serial, owners=kept, labels=labels, late=late, damaged=tuple(sorted(damaged)))
+
+
+def _late(records: Json, damaged: list[str]) -> dict[str, Late]:
+    """What waits for a restart; what is not in proper form is left out and named."""
+    found: dict[str, Late] = {}
+    for name, record in records.items() if isinstance(records, dict) else ():
+        start, paths = (record.get("start"), record.get("paths")) if isinstance(record, dict) else (None, None)
+        if isinstance(start, str) and isinstance(paths, list) and all(isinstance(p, str) for p in paths):
+            found[name] = Late(start, tuple(paths))
+        else:
+            damaged.append(f"late: {name}: not a start and its paths")
+    return found
 
 
 def _parse(data: bytes, path: Path) -> dict[str, Any]:
@@ -142,6 +160,9 @@ def _owned(record: Json) -> Owned:
         isinstance(retired, dict) and isinstance(retired.get("was"), dict) and _is_moment(retired.get("at"))
     ):
         raise ValueError("'retired' has no `at` and `was`")
+    made = record.get("made", [])
+    if not isinstance(made, list) or not all(isinstance(n, str) for n in made):
+        raise ValueError("'made' is no list of fields")
     return Owned(
         id=record["id"],
         origin=record["origin"],
@@ -150,6 +171,7 @@ def _owned(record: Json) -> Owned:
         protect=protect,
         found={name: tuple(values) for name, values in found.items()},
         retired=Retired(retired["at"], retired["was"]) if retired else None,
+        made=tuple(made),
     )
 
 

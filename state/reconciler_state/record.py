@@ -33,7 +33,8 @@ class Owned:
     """One owned thing. `origin` is `created` or `adopted`. `needs` are address paths (delete order hangs on them
     once the thing has left the setup). `protect` outlives its block in the setup. `found` holds the members of
     declared sets that were in the home before us, per field (their removal is a `confirm`). `retired` is None for what
-    is in the setup, or left it under `on_removed: delete`."""
+    is in the setup, or left it under `on_removed: delete`. `made` are the fields of an adopted thing that were not
+    there until we wrote them: they are taken away again with their declaration."""
 
     id: str
     origin: str
@@ -42,6 +43,20 @@ class Owned:
     protect: bool = False
     found: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
     retired: Retired | None = None
+    made: tuple[str, ...] = ()
+
+    def has_made(self, name: str) -> bool:
+        """Whether a field is there by us: with the thing, or added to one that we adopted."""
+        return self.origin == "created" or name in self.made
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What was written while a gateway ran that takes it in only when it starts: `start` is the start it ran with, and
+    `paths` are the addresses that wait for another one."""
+
+    start: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +65,9 @@ class HomeState:
 
     `place`, `harness` and `path` say which home; `labels` the home id each setup calls it by; `lineage` is drawn
     at the first write and never changes; `serial` rises by one with each write; `version` is the harness's when
-    we last wrote. `damaged` names what could not be read of the file (`setup: address path: why`); those addresses
-    are owned by nobody any more (E20), and it is no part of what is written.
+    we last wrote. `late` is what waits for a restart, by the gateway's name. `damaged` names what could not be read
+    of the file (`setup: address path: why`); those addresses are owned by nobody any more (E20), and it is no part of
+    what is written.
     """
 
     place: str
@@ -62,6 +78,7 @@ class HomeState:
     version: str = ""
     owners: Mapping[str, Mapping[str, Owned]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    late: Mapping[str, Late] = field(default_factory=dict)
     damaged: tuple[str, ...] = field(default=(), compare=False)
 
     def owned(self, owner: str) -> Mapping[str, Owned]:

@@ -21,6 +21,8 @@ from typing import Any
 from reconciler.cli import main
 from reconciler.workspace import Workspace
 from reconciler_hermes.door import HermesDoor
+from reconciler_native.disk import Disk
+from reconciler_native.door import NativeDoor
 from reconciler_openclaw import rpc
 from reconciler_openclaw.door import OpenClawDoor
 from reconciler_state.errors import StateError
@@ -35,6 +37,8 @@ _CALLS: dict[str, tuple[Any, str]] = {
     "store.write": (LocalStore, "write"),
     "files.put": (Files, "put"),
     "door.perform": (HermesDoor, "perform"),
+    "native.perform": (NativeDoor, "perform"),
+    "native.put": (Disk, "put"),
     "openclaw.perform": (OpenClawDoor, "perform"),
     "openclaw.answer": (rpc, "_answer"),
     "observe": (Workspace, "observe"),

@@ -131,3 +131,54 @@ def test_a_whole_home_is_said(homes: list[Path], tmp_path: Path) -> None:
     }
     out = {address.path for address in made.out}
     assert {"default/mcp_servers/secretive", "default/mcp_servers/odd"} <= out
+
+
+KINDS = {
+    "03-multi-profile": {
+        "default": {"inference", "settings", "files", "channels", "routes"},
+        "coder": {"description", "inference", "settings", "files", "mcp_servers", "jobs"},
+        "research": {"inference", "settings", "files", "mcp_servers", "jobs"},
+        "clone1": {"files"},
+    },
+    "05-job-shapes": {"default": {"inference", "files", "jobs"}},
+    "11-yaml-torture": {"default": {"inference", "settings"}},
+    "12-env-torture": {},
+}
+SECRETS = {
+    "03-multi-profile": ("FAKEhookSecret", "FAKEglobal"),
+    "12-env-torture": ("ghp_fake", "123:abc", "sk-or-a", "a b # c", "line2"),
+}
+
+
+@pytest.mark.skipif(not SAMPLES.is_file(), reason="the sample homes are not part of this repository")
+@pytest.mark.parametrize("name", KINDS)
+def test_all_kinds_of_a_sample_are_said_no_secret_is_and_the_plan_is_empty(
+    name: str, homes: list[Path], tmp_path: Path
+) -> None:
+    home = next(path for path in homes if path.parent.name == name)
+    made, text, rows = _taken(home, tmp_path)
+    assert {profile: set(block) for profile, block in made.block["profiles"].items()} == KINDS[name]
+    assert rows == []
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file())
+    assert kept
+    for secret in (*SECRETS.get(name, ()), "sk-or-FAKE"):
+        assert secret not in text + repr(made) and secret.encode() not in kept, secret
+
+
+@pytest.mark.skipif(not SAMPLES.is_file(), reason="the sample homes are not part of this repository")
+def test_a_webhook_whose_secret_has_no_name_stays_out_and_is_named(homes: list[Path], tmp_path: Path) -> None:
+    home = next(path for path in homes if path.parent.name == "03-multi-profile")
+    made, _, _ = _taken(home, tmp_path)
+    (said,) = [line for line in made.left if "webhooks/github" in line]
+    assert "secret" in said and "in the clear" in said and "FAKEhookSecret" not in said
+    # With a name in `.env` that has this value, it is declared.
+    env = home / ".env"
+    before = env.read_text()
+    try:
+        env.write_text(before.rstrip("\n") + "\nGH_HOOK=FAKEhookSecret\n")
+        (tmp_path / "named").mkdir()
+        made, text, rows = _taken(home, tmp_path / "named")
+    finally:
+        env.write_text(before)
+    hook = made.block["profiles"]["default"]["webhooks"]["github"]
+    assert hook["secret"] == {"secret": "GH_HOOK"} and "FAKEhookSecret" not in text and rows == []

@@ -66,7 +66,8 @@ def here(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         (path / ".env").write_text(ENV)
         return Nobody(path)
 
-    found = make_world(Kit(NativeProvider(), make), tmp_path)
+    # A daemon takes these in when it starts: each change of one restarts it.
+    found = make_world(Kit(NativeProvider(), make, restart="when_needed"), tmp_path)
     found.apply(found.text())
     with serving(found.home.path) if request.param == "live" else nullcontext():
         yield found

@@ -321,3 +321,19 @@ def test_other_folders_are_told_apart(root: Path) -> None:
     (root / "home" / ".orchestrator.write").rename(root / "home" / "letters.txt")
     (root / "home" / "config.yaml").unlink()
     assert "not a home of the orchestrator: it holds letters.txt" in world.plan(world.text()).homes[0].failed
+
+
+def test_a_worker_is_said_when_the_profile_is_made_and_refused_by_name_after(root: Path) -> None:
+    world = lab.planning(root)
+    text = world.text(extra="      coder: {worker: {harness: codex, model: o}}\n")
+    world.converge(text)
+    config = (world.home.path / "profiles" / "coder" / "config.yaml").read_text()
+    assert "codex" in config
+    changed = world.rows(text.replace("model: o", "model: p"))["coder"]
+    assert changed.row is Row.REFUSED and "no verb that changes one" in changed.reason
+    for more in ("env: {A: b}", "permission: {default: allow}"):
+        row = world.rows(world.text(extra=f"      other: {{worker: {{harness: pi, {more}}}}}\n"))["other"]
+        assert row.row is Row.REFUSED and more.partition(":")[0] in row.reason
+    (world.home.path / "profiles" / "coder" / "config.yaml").write_text(config.replace("codex", "pi"))
+    drift = world.rows(text)["coder"]
+    assert [c.field for c in drift.held_fields] == ["worker"]

@@ -2,8 +2,8 @@
 // home, so that its real daemon, socket, reducer and cold verbs run in tests. Written by us; nothing of theirs is here.
 //
 // A profile's jobs are kept as Hermes keeps them (cron/jobs.json), and so is access: approved pairings, the lists in .env,
-// and admins in config.yaml (its `platforms:` as one line of JSON, which is all of YAML that is spoken here). What else the
-// package holds of a profile lies in orchestration.json beside it, and only if there is something. A file whose content did
+// and admins and worker in config.yaml (its `platforms:` and `worker:` as one line of JSON each, which is all of YAML that is
+// spoken here). What else the package holds of a profile lies in orchestration.json beside it, and only if there is something. A file whose content did
 // not change is not written.
 //
 // SUPERCODE_STUB, for tests of what goes wrong: `hang-before` or `hang-after` a save, `fail-save`.
@@ -145,18 +145,37 @@ function saveAccess(dir, wanted) {
   }
 }
 
+const WORKER = /^worker: (\{.*\})$/m;
+
+function workerOf(dir) {
+  const [, block] = readText(join(dir, 'config.yaml')).match(WORKER) ?? [];
+  const own = { model: null, preset: null, cwd: '.', env: {}, permission: { timeout_seconds: 300, default: 'deny' } };
+  return block ? { ...own, ...JSON.parse(block) } : null;
+}
+
+function saveWorker(dir, worker) {
+  if (same(workerOf(dir), worker) || !worker) return;
+  const { harness, model, preset, cwd } = worker;
+  const said = Object.entries({ harness, model, preset, cwd: cwd === '.' ? null : cwd }).filter(([, value]) => value != null);
+  const line = `worker: ${JSON.stringify(Object.fromEntries(said))}`;
+  const text = existsSync(join(dir, 'config.yaml')) ? readText(join(dir, 'config.yaml')) : '';
+  writeFileSync(join(dir, 'config.yaml'), WORKER.test(text) ? text.replace(WORKER, line) : `${text}${line}\n`);
+}
+
 function loadProfile(name, dir) {
   const { jobs } = readJson(join(dir, 'cron', 'jobs.json'), { jobs: [] });
   if (!Array.isArray(jobs)) throw new Error(`${dir}/cron/jobs.json [jobs]: expected a list`);
   const rest = readJson(join(dir, 'orchestration.json'), {});
   const access = { ...clone(EMPTY.access), ...rest.access, ...loadAccess(dir) };
-  return { name, dir, ...clone(EMPTY), ...rest, access, jobs: Object.fromEntries(jobs.map((record) => [record.id, toJob(record)])) };
+  return { name, dir, ...clone(EMPTY), ...rest, worker: workerOf(dir), access, jobs: Object.fromEntries(jobs.map((record) => [record.id, toJob(record)])) };
 }
 
 function saveProfile(profile) {
-  const { name, dir, jobs, access: { allowlist, admins, ...pending }, ...more } = profile;
+  const { name, dir, jobs, worker, access: { allowlist, admins, ...pending }, ...more } = profile;
   const rest = { ...more, access: { ...EMPTY.access, ...pending } };
+  mkdirSync(dir, { recursive: true });
   saveAccess(dir, { allowlist, admins });
+  saveWorker(dir, worker);
   const file = join(dir, 'cron', 'jobs.json');
   const wanted = Object.values(jobs);
   const there = existsSync(file) ? loadProfile(name, dir) : null;

@@ -78,8 +78,9 @@ class Reporter:
             sys.stderr.flush()
             self._progress = ""
 
-    def close(self, plan: Plan, told: Sequence[Event]) -> None:
-        """The summary, from what was told: the journal's outcomes, not what was hoped for (L12)."""
+    def close(self, plan: Plan, told: Sequence[Event], unasked: Sequence[str] = ()) -> None:
+        """The summary, from what was told: the journal's outcomes, not what was hoped for (L12). `unasked` are the
+        secrets whose source nobody agreed to ask."""
         self._clear()
         last = {(e.address, e.row): e.outcome for e in told if e.what == "outcome"}
         counts = Counter(str(o) for o in last.values())
@@ -87,8 +88,17 @@ class Reporter:
             if any(h.hold or any(a.hold or a.held_fields for a in h.actions) for h in plan.homes):
                 out("Nothing was done: what is held waits for you.")
             else:
-                out("Nothing was done." if any(h.failed for h in plan.homes) else "Nothing to do.")
+                out(_idle(plan, unasked))
             return
         seconds = time.monotonic() - self._started
         words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "nothing was done"
         out(self._style("Applied: ", "bold") + words + (f"  ({seconds:.1f} s)" if seconds >= 0.05 else ""))
+
+
+def _idle(plan: Plan, unasked: Sequence[str]) -> str:
+    """What is true of a run that had no row to carry out: a source that was not asked may have another value."""
+    if any(h.failed for h in plan.homes):
+        return "Nothing was done."
+    if unasked:
+        return f"Nothing else to do; not asked, so that a new value is not known: {', '.join(unasked)}."
+    return "Nothing to do."

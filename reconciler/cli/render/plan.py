@@ -22,6 +22,7 @@ _SYMBOLS = {
     Row.MISSING: ("+", "yellow"),
     Row.UPDATE: ("~", "yellow"),
     Row.FOLLOW: ("~", "yellow"),
+    Row.RESTART: ("↻", "yellow"),
     Row.DELETE: ("-", "red"),
     Row.FORGET: ("·", "dim"),
     Row.MOVED: ("→", "cyan"),

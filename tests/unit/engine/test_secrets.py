@@ -265,3 +265,53 @@ def test_the_question_says_what_will_be_asked(world: World) -> None:
     assert question(world.plan(), reviewed=False) == "Carry out 3 row(s), 2 of them need you to look?"
     world.apply()
     assert question(world.plan(), reviewed=False) == "Ask the source of BOT_TOKEN, and write what differs?"
+
+
+_HOME = """homes:
+  main:
+    harness: hermes
+    path: HOME/main
+    first_contact: adopt
+    profiles:
+      default:
+"""
+
+
+def test_one_that_leaves_with_what_named_it_is_cleared_after_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The channel is deleted, the setting is unset, and only then the secret goes; if one stays, so does it."""
+    monkeypatch.setenv("SOURCE", CANARY)
+    head = f"{HEAD}secrets: {{BOT_TOKEN: {{env: SOURCE}}}}\n"
+    home = _HOME
+    named = "        settings: {a.token: {secret: BOT_TOKEN}}\n"
+    channel = "        channels: {telegram: {enabled: true, secrets: {token: BOT_TOKEN}}}\n"
+    world.setup(head + home + named + channel)
+    assert {str(e.outcome) for e in world.apply() if e.outcome} == {"applied"}
+    assert kept(world) == CANARY
+    world.setup(HEAD + home + "        {}\n")
+    rows = world.rows()
+    order = [address.removeprefix("main/") for address in rows]
+    assert order == ["default/settings/a.token", "default/channels/telegram", "secrets/BOT_TOKEN"]
+    assert {a.path for a in rows[ADDRESS].needs} == {"default/settings/a.token", "default/channels/telegram"}
+    # Without a review the channel stays, and goes on naming it.
+    refused = world.apply(Consent(yes=True, approved=frozenset(), named=("main/*",)))
+    told = {str(e.address): str(e.outcome) for e in refused if e.what == "outcome"}
+    assert told["main/default/channels/telegram"] == "waits for consent"
+    assert told[ADDRESS] in ("skipped", "waits for consent") and kept(world) == CANARY
+    assert {str(e.outcome) for e in world.apply() if e.outcome} == {"applied"}
+    assert kept(world) is None and not world.rows()
+
+
+def test_one_whose_namer_is_held_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE", CANARY)
+    head = f"{HEAD}secrets: {{BOT_TOKEN: {{env: SOURCE}}}}\n"
+    home = _HOME
+    channel = "        channels: {telegram: {enabled: true, secrets: {token: BOT_TOKEN}, protect: true}}\n"
+    world.setup(head + home + channel)
+    world.apply()
+    world.setup(HEAD + home + "        {}\n")
+    rows = world.rows()
+    assert rows["main/default/channels/telegram"].hold is not None
+    held = rows[ADDRESS].hold
+    assert held is not None and "main/default/channels/telegram" in held.why
+    world.apply()
+    assert kept(world) == CANARY

@@ -59,7 +59,7 @@ def test_accepts_what_loads(case: Path) -> None:
 
 
 REFUSED = [
-    "unknown_key_suggests", "unknown_key_in_home", "unknown_key_at_top", "later_keys",
+    "unknown_key_suggests", "unknown_key_in_home", "unknown_key_at_top",
     "version_missing", "version_newer", "version_text", "no_homes", "harness_unknown", "schedule_string_30m",
     "schedule_missing", "schedule_two_forms", "deliver_string", "deliver_origin", "deliver_thread_alone",
     "deliver_unknown_key", "job_prompt_and_run", "job_neither", "job_unset_unknown", "job_fields_unknown", "job_repeat",

@@ -15,7 +15,7 @@ import pytest
 from reconciler_state.errors import StateDamaged, StateError, StateMoved, StateTooNew
 from reconciler_state.files import Files
 from reconciler_state.local import LocalStore, default_root
-from reconciler_state.record import Base, HomeState, Owned
+from reconciler_state.record import Base, HomeState, Late, Owned
 from reconciler_state.store import MemoryStore, Physical, StateStore
 
 KEY = bytes(range(32))
@@ -23,6 +23,31 @@ HOME = Physical("local", "hermes", "/srv/homes/main")
 THING = Owned("j1", "created", {"prompt": Base("a", {"$absent": True})}, ("default",), True, {"toolsets": ("web",)})
 EMPTY = HomeState(HOME.place, HOME.harness, HOME.path)
 STATE = EMPTY.with_owned("team", "default/jobs/brief", THING)
+
+
+def test_what_waits_for_a_restart_is_kept_and_what_is_no_form_of_it_is_named(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "state")
+    late = {"default": Late("12 2026", ("default/channels/telegram",))}
+    assert store.write(replace(STATE, late=late), 0).late == late
+    found = store.read(HOME)
+    assert found is not None and found.late == late and not found.damaged
+    path = store.path(HOME)
+    path.write_text(path.read_text().replace('"12 2026"', "12"))
+    found = store.read(HOME)
+    assert found is not None and found.late == {} and found.damaged == ("late: default: not a start and its paths",)
+    assert found.owned("team")  # the rest is not lost
+
+
+def test_a_field_that_we_added_is_kept_and_an_older_file_reads_without(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "state")
+    ours = replace(THING, origin="adopted", made=("prompt",))
+    store.write(EMPTY.with_owned("team", "default/jobs/brief", ours), 0)
+    found = store.read(HOME)
+    assert found is not None and found.owned("team")["default/jobs/brief"] == ours
+    path = store.path(HOME)
+    path.write_text(path.read_text().replace(', "made": ["prompt"]', ""))
+    found = store.read(HOME)
+    assert found is not None and found.owned("team")["default/jobs/brief"] == replace(ours, made=())
 
 
 @pytest.fixture
