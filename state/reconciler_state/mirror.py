@@ -34,7 +34,8 @@ _PARTED: Final = f"{REPAIR} (puts this machine's copy aside; then the branch cou
 
 
 class Mirror:
-    """`folder` is the copy: `homes`, `journal`, `names` (which digest a name stands for) and `synced` (the commit).
+    """`folder` is the copy: `homes`, `journal`, `names` (which digest a name stands for), `agreed`
+    (the states in common) and `synced` (the commit).
 
     `wrong` has, by a home's key, why its files on the branch cannot be relied on; `notes` what a person should know of
     how others' came here. `tip` is the branch's last commit as we know it. `taken` is called with the key of a home
@@ -125,10 +126,12 @@ class Mirror:
                     f"{self.who(key)}",
                     hint=_PARTED,
                 )
-            if was is None or (ours.lineage, ours.serial) != (was.lineage, was.serial):
+            known = {self._agreed(key), f"{was.lineage} {was.serial}" if was is not None else ""}
+            if f"{ours.lineage} {ours.serial}" not in known:
                 self._supersede(key)
         # State first: a kill in between leaves a journal that is still the beginning of theirs.
         if state is not None:
+            self._agree(key, state)
             self._files.write(self.folder / home_file(key), encode(unveiled(state, self._names(key), ours)))
         for name, data in journal.items():
             if parts.get(name) != data:
@@ -193,6 +196,8 @@ class Mirror:
                 return self.tip
             if self.branch.push(commit, self.tip):
                 self.tip = commit
+                if (ours := self._copy(key)) is not None:
+                    self._agree(key, ours)
                 return commit
             self._pause(random.uniform(0, PAUSE))
             self.sync(self.branch.tip(), skip=key)
@@ -296,6 +301,13 @@ class Mirror:
         run looks at them again."""
         if tip and not self.wrong and self.known() != tip:
             self._files.write(self.folder / "synced", tip.encode("ascii") + b"\n")
+
+    def _agree(self, key: str, state: HomeState) -> None:
+        """Notes which state of a home our copy and the branch had in common last: another one here is unpushed."""
+        self._files.write(self.folder / "agreed" / key, f"{state.lineage} {state.serial}".encode())
+
+    def _agreed(self, key: str) -> str:
+        return (self._files.read(self.folder / "agreed" / key) or b"").decode("ascii", "replace")
 
     def names_here(self) -> set[str]:
         """The homes' files that lie here, by their names on the branch."""
