@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openclaw import lab as labs
-from openclaw.fake_gateway import KEY, TOKEN, Drop, Fake, No, limited, served
+from openclaw.fake_gateway import KEY, TOKEN, Drop, Fake, No, limited, reloading, served
 from reconciler.action import CLEAR, Action, FieldChange, FieldRow, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import ABSENT, Observed, Wanted
@@ -84,6 +84,42 @@ def test_a_lost_create_that_never_came_is_lost_and_what_is_behind_it_is_not_trie
         assert codes(answers) == ["lost", "refused"]
         assert answers[1].words.startswith("not tried: cron.add: the gateway closed the connection")
         assert len(fake.sent("cron.add")) == 1
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_create_at_which_the_gateway_fails_is_settled_by_our_key(done: bool, tmp_path: Path) -> None:
+    """Whether it was done, only looking tells; it is not sent again."""
+    with served(tmp_path, faults={"cron.add": [(reloading(), done)]}) as fake:
+        answers = perform(fake, [made("one"), made("two")])
+        assert codes(answers) == ["ok" if done else "refused", "ok"]
+        assert answers[0].id == ("job-1" if done else "")
+        assert done or "was reloaded or disabled" in answers[0].words
+        assert len(fake.sent("cron.add")) == 2
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_an_agent_at_whose_making_the_gateway_fails_is_looked_for(done: bool, tmp_path: Path) -> None:
+    def create(params: dict[str, Any]) -> Any:
+        if done:
+            config = f"{{gateway: {{auth: {{token: '{TOKEN}'}}}}, agents: {{entries: {{main: {{}}, ops: {{}}}}}}}}"
+            (fake.root / "openclaw.json").write_text(config)
+        raise reloading()
+
+    agents = {"agents": [{"id": "main"}, {"id": "ops"}]}
+    methods = {"agents.create": create, "agents.list": lambda _: agents}
+    with served(tmp_path, methods=methods, faults={"agents.list": [reloading()]}) as fake:
+        (answer,) = perform(fake, [Action(Row.CREATE, Address("main", "ops", Kind.PROFILE))])
+        assert len(fake.sent("agents.create")) == 1
+        assert len(fake.sent("agents.list")) == (2 if done else 0)
+    assert answer.code is (Code.OK if done else Code.REFUSED), answer
+
+
+def test_a_patch_at_which_the_gateway_fails_is_compared_with_its_base(tmp_path: Path) -> None:
+    """Not written: its words, and the next run tries again."""
+    with served(tmp_path, text=CONFIG, faults={"config.patch": [reloading()], "config.get": [reloading()]}) as fake:
+        (answer,) = perform(fake, [setting(fake, "tools.profile", "full")])
+        assert answer.code is Code.REFUSED and "was reloaded or disabled" in answer.words
+        assert len(fake.sent("config.patch")) == 1
 
 
 def test_what_an_earlier_try_made_is_not_made_again(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_each_refusal_is_in_openclaws_words_at_its_own_address(life: Life) -> No
 
     def taken_away() -> None:
         if "temp" in life.agents():
-            life.lab.rpc("agents.delete", agentId="temp", deleteFiles=False)
+            life.lab.delete_agent("temp")
 
     body = "default:\n  settings: {logging.level: warn, logging.nonsense: 1, gateway.bind: nowhere}\n  jobs:"
     body += life.jobs_text("good") + "\ntemp:\n  jobs:" + life.jobs_text("lost")

@@ -188,7 +188,7 @@ def test_a_new_agents_files_are_openclaws_own(filled: Lab) -> None:
         assert {name for name, thing in found.items() if thing.defaults != {"text", "mode"}} <= {"IDENTITY.md"}
         assert isinstance(observation.at("", Kind.PROFILE, "made"), Observed)
     finally:
-        filled.rpc("agents.delete", agentId="made", deleteFiles=False)
+        filled.delete_agent("made")
 
 
 def test_a_copy_and_a_moved_home_have_lost_their_jobs(filled: Lab, tmp_path: Path) -> None:
