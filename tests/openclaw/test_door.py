@@ -254,6 +254,44 @@ def test_one_wrong_setting_spoils_only_its_own_row(tmp_path: Path) -> None:
     assert answers[0].words == "tools.bad: unknown key"
 
 
+def test_few_patches_find_the_one_wrong_row(tmp_path: Path) -> None:
+    """7.1 takes three a minute; nine rows by themselves would be ten of them."""
+
+    def patch(params: dict[str, Any]) -> Any:
+        if "bad" in params["raw"]:
+            raise No("INVALID_REQUEST", "tools.bad: unknown key")
+        return {"ok": True}
+
+    with served(tmp_path, text=CONFIG, methods={"config.patch": patch}) as fake:
+        rows = [setting(fake, f"tools.x{n}", n) for n in range(8)] + [setting(fake, "tools.bad", 1)]
+        answers = perform(fake, rows)
+        assert codes(answers) == ["ok"] * 8 + ["refused"]
+        assert len(fake.sent("config.patch")) == 7
+
+
+def test_a_patch_that_takes_too_much_away_goes_in_halves(tmp_path: Path) -> None:
+    def patch(params: dict[str, Any]) -> Any:
+        if len(json.loads(params["raw"])["tools"]) > 2:
+            raise No("UNAVAILABLE", "Config write rejected: (size-drop:2268->946)")
+        return {"ok": True}
+
+    with served(tmp_path, text=CONFIG, methods={"config.patch": patch}) as fake:
+        assert codes(perform(fake, [setting(fake, f"tools.x{n}", n) for n in range(4)])) == ["ok"] * 4
+        assert len(fake.sent("config.patch")) == 3
+
+
+def test_somebodys_edit_is_taken_in_before_ours_is_sent(tmp_path: Path) -> None:
+    """A real 9.6 never answers a patch that undoes what it has not taken in yet."""
+    answers = iter(["old", "old", "new"])
+    methods = {
+        "config.get": lambda _: {"hash": "h", "configRevisionHash": "new", "appliedConfigHash": next(answers, "new")}
+    }
+    with served(tmp_path, text=CONFIG, methods=methods) as fake:
+        assert codes(perform(fake, [setting(fake, "tools.profile", "full")])) == ["ok"]
+        before = [name for name, _ in fake.calls].index("config.patch")
+    assert before == 3
+
+
 def test_another_base_is_looked_at_anew_whatever_the_gateway_says(tmp_path: Path) -> None:
     hashes = iter(["hash-1", "hash-2", "hash-2"])
     methods = {"config.get": lambda _: {"hash": next(hashes, "hash-3")}}
@@ -303,7 +341,7 @@ def test_a_gateway_that_has_ended_is_not_waited_for_as_one_that_restarts(
 
 
 def test_the_gateway_is_waited_for_until_it_has_taken_the_config_in(tmp_path: Path) -> None:
-    answers = iter(["old", "old", "old", "new"])
+    answers = iter(["new", "old", "old", "new"])
     methods = {
         "config.get": lambda _: {"hash": "h", "configRevisionHash": "new", "appliedConfigHash": next(answers, "new")}
     }
