@@ -3,6 +3,8 @@ deletes none with cards, so that what leaves the setup is archived."""
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Sequence
 
 from reconciler.action import Action, Row
@@ -12,6 +14,10 @@ from reconciler.provider import Answer, Code, Step
 
 from . import boards, edits, rpc
 from .door_line import Line
+
+_UPSERT, _ARCHIVE = "workboard.boards.upsert", "workboard.boards.archive"
+_LOADED = 60.0  # seconds until a plugin that was just switched on has its methods: at once in 9.6, a restart in 7.1
+_POLL = 0.5
 
 
 def perform(line: Line, step: Step) -> Sequence[Answer]:
@@ -42,8 +48,27 @@ def _written(line: Line, action: Action) -> tuple[Code, str]:
     if why:
         return Code.STALE, why
     edits.written(action)
+    late = _loaded(line)
+    if late:
+        return Code.REFUSED, late
     if action.row is Row.DELETE:
-        line.call("workboard.boards.archive", {"id": action.address.key, "archived": True})
+        line.call(_ARCHIVE, {"id": action.address.key, "archived": True})
     else:
-        line.call("workboard.boards.upsert", boards.params(action))
+        line.call(_UPSERT, boards.params(action))
     return Code.OK, ""
+
+
+def _loaded(line: Line) -> str:
+    """Waits until the gateway has the plugin's methods; why it has not, in words, "" if it has. A connection tells of
+    those that there were when it was made; the slow door tells of none."""
+    began = time.monotonic()
+    until = line.until(_LOADED)
+    while line.hello.methods and _UPSERT not in line.hello.methods:
+        if time.monotonic() > until:
+            return f"the gateway has not loaded Workboard within {time.monotonic() - began:.0f} s"
+        with contextlib.suppress(rpc.NotSent):
+            line.idle(_POLL)
+        late = line.back()
+        if late:
+            return late
+    return ""

@@ -24,7 +24,7 @@ from reconciler.observe import ABSENT, Observation, Observed, Store, Unknown, Wa
 from reconciler.plan import Options
 from reconciler.provider import Code
 from reconciler.testing.kit import tree
-from reconciler_openclaw import boards, door, home
+from reconciler_openclaw import boards, door, door_boards, home
 from reconciler_openclaw.provider import OpenClawProvider
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.kit import ready_kit
@@ -123,6 +123,26 @@ def test_a_refusal_is_in_its_words_and_a_failure_is_not_sent_again(tmp_path: Pat
             (answer,) = perform(fake, [create])
             assert answer.code is Code.REFUSED and words in answer.words
         assert len(fake.sent("workboard.boards.upsert")) == 2
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_plugin_that_was_just_switched_on_is_waited_for(
+    comes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_boards, "_LOADED", 0.2 if not comes else 30.0)
+    monkeypatch.setattr(door_boards, "_POLL", 0.01)
+    with served(tmp_path) as fake:
+        greet = fake._hello
+
+        def hello(params: dict[str, Any]) -> Any:
+            if comes and fake.connections == 3:
+                workboard(fake)
+            return greet(params)
+
+        monkeypatch.setattr(fake, "_hello", hello)
+        (answer,) = perform(fake, [row(fake, Row.CREATE, {"slug": "house"})])
+    assert answer.code is (Code.OK if comes else Code.REFUSED)
+    assert comes or "has not loaded Workboard within" in answer.words
 
 
 def test_boards_of_a_stopped_home_without_a_gateway_of_ours_are_refused_before_anything(tmp_path: Path) -> None:
