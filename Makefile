@@ -44,10 +44,10 @@ test: lint hermes openclaw
 	@$(BIN)/python tools/harness.py hermes $(HERMES_OLD)
 	@$(BIN)/python tools/harness.py orchestrator $(ORCHESTRATOR)
 	@$(BIN)/python tools/harness.py openclaw $(OPENCLAW_OLD)
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 unit: .venv/.made
-	@$(BIN)/python -m pytest -n 2 -m "not hermes and not orchestrator and not openclaw"
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not hermes and not orchestrator and not openclaw"
 
 lint: .venv/.made
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

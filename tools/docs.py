@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ FIELDS: Mapping[Kind, Mapping[str, Json]] = {
 }  # fmt: skip
 KEYS: Mapping[Kind, str] = {
     Kind.JOB: "brief", Kind.SETTING: "agent.max_turns", Kind.FILE: "SOUL.md", Kind.CHANNEL: "telegram",
-    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook", Kind.KIT: "delivery", Kind.MCP_SERVER: "files", Kind.TOOLSET: "default",
+    Kind.ROUTE: "ops", Kind.WEBHOOK: "hook", Kind.KIT: "house", Kind.MCP_SERVER: "files", Kind.TOOLSET: "default",
     Kind.SKILL: "house", Kind.PLUGIN: "disk-cleanup", Kind.SECRET: "A_TOKEN",
 }  # fmt: skip
 
@@ -85,6 +86,10 @@ KEYS: Mapping[Kind, str] = {
 WITH: Mapping[Kind, Mapping[str, Json]] = {
     Kind.ROUTE: {"match": {"channel": "slack"}, "profile": "default"},
     Kind.WEBHOOK: {"secret": {"secret": "HOOK"}},
+}
+# What a setup declares beside it, where a harness asks for that.
+BESIDE: Mapping[Kind, Resource] = {
+    Kind.KIT: Resource(Address("main", "default", Kind.PLUGIN, "workboard"), {"enabled": True}, {}),
 }
 
 
@@ -291,8 +296,15 @@ def _stores(provider: Provider, kind: Kind, field: str, sample: Json, version: s
     key = KEYS.get(kind, "")
     fields = {**WITH.get(kind, {}), field: sample}
     resource = Resource(Address("main", "default", kind, key), fields, {n: shape_of(v) for n, v in fields.items()})
-    canon = provider.canon(resource, Observation(version=version), lambda path: None)
-    return "no" if canon.refused.keys() & {field, ""} else "yes"
+    beside = [BESIDE[kind]] if kind in BESIDE else []
+    around = Observation(version=version)
+    if beside:
+        around = provider.prepare({found.address: found for found in (resource, *beside)}, around)
+    for options, cell in (({}, "yes"), ({"on_unsupported": "degrade"}, "degraded")):
+        canon = provider.canon(replace(resource, options=options), around, lambda path: None)
+        if not canon.refused.keys() & {field, ""}:
+            return cell
+    return "no"
 
 
 def main() -> int:

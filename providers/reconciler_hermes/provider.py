@@ -14,6 +14,7 @@ from reconciler.errors import ProviderError
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.place import Place
 from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
+from reconciler_shape import boards as kits
 from reconciler_shape import dotted, models, places, reach, reachcanon
 from reconciler_shape import files as file_words
 from reconciler_specs.address import Address, Kind
@@ -132,7 +133,7 @@ class HermesProvider:
                 why = files.refusal(address.key)
                 return Canon(fields, refused={**refused, **(dict.fromkeys(fields, why) if why else {})})
             case Kind.KIT:
-                return boards.canon(resource)
+                return boards.BOARDS.canon(resource)
             case Kind.PROFILE:
                 why = profiles.refusal(address.profile) if address.profile != home.DEFAULT else ""
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in resource.fields.items()}
@@ -182,7 +183,7 @@ class HermesProvider:
             case Kind.FILE:
                 return file_words.express(thing, ("0644", "0600"))
         if thing.kind is Kind.KIT:
-            return boards.express(thing)
+            return kits.express(thing)
         text = thing.get("description")
         return {"description": text} if isinstance(text, str) else {}
 

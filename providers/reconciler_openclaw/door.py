@@ -11,11 +11,11 @@ from reconciler.errors import ProviderError
 from reconciler.provider import Answer, Code, HomeRef, Note, Step, silent
 from reconciler_specs.address import Kind
 
-from . import cli, door_agents, door_config, door_files, door_jobs, door_secrets, gateway, home, kinds, rpc
+from . import cli, door_agents, door_boards, door_config, door_files, door_jobs, door_secrets, gateway, home, kinds, rpc
 from .door_line import Line
 
 Part = Callable[[Line, Step], Sequence[Answer]]
-_BY_GATEWAY = {Kind.JOB: "jobs", Kind.PROFILE: "profiles"}
+_BY_GATEWAY = {Kind.JOB: "jobs", Kind.PROFILE: "profiles", Kind.KIT: "planning kits"}
 # Seconds in which a write whose answer was lost may still show.
 _LATE = 10.0
 
@@ -63,6 +63,7 @@ _PARTS: dict[Kind, Part] = {
     **dict.fromkeys(kinds.PARTS, door_config.perform),
     Kind.JOB: door_jobs.perform,
     Kind.FILE: door_files.perform,
+    Kind.KIT: door_boards.perform,
 }
 
 

@@ -44,10 +44,15 @@ def _create(line: Line, action: Action) -> tuple[Code, str]:
     if unkept:
         return Code.REFUSED, unkept
     # 7.1 asks for the workspace; named, it is the same in both, and no default of either decides it.
-    made = line.call("agents.create", {"name": name, "workspace": look.workspace(name)})
-    agent = made.get("agentId") if isinstance(made, dict) else None
-    if agent != name:
-        return Code.REFUSED, f"OpenClaw made an agent {agent} of the name {name}"
+    try:
+        made = line.call("agents.create", {"name": name, "workspace": look.workspace(name)})
+    except rpc.Refusal as refusal:
+        if not refusal.unsure or isinstance(line.look([action]).thing(action), Absent):
+            raise
+    else:
+        agent = made.get("agentId") if isinstance(made, dict) else None
+        if agent != name:
+            return Code.REFUSED, f"OpenClaw made an agent {agent} of the name {name}"
     late = line.settle() or _there(line, name)
     if late:
         return Code.LOST, late

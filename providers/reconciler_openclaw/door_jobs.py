@@ -8,7 +8,6 @@ from typing import Any
 from reconciler.action import CLEAR, Action, Row
 from reconciler.errors import DoorLost, ProviderError
 from reconciler.provider import Answer, Code, Step
-from reconciler_specs.address import Address
 
 from . import edits, jobs, jobwords, reading, rpc
 from .door_line import Line
@@ -28,19 +27,20 @@ def perform(line: Line, step: Step) -> Sequence[Answer]:
     found = listed(line)
     profiles = line.look(step.actions).observation.facts["profiles"]
     for action in step.actions:
-        address = action.address
+        address, intent = action.address, step.intents.get(action.address, "")
         if lost:
             answers.append(Answer(address, Code.REFUSED, words=f"not tried: {lost}"))
             continue
         try:
-            answer = _one(line, action, step.intents.get(address, ""), str(profiles[address.profile]["agent"]), found)
+            answer = _one(line, action, intent, str(profiles[address.profile]["agent"]), found)
         except edits.Refused as error:
             answer = Answer(address, Code.REFUSED, words=str(error))
         except rpc.Refusal as refusal:
             stale = refusal.reason in (_CHANGED, _NOT_FOUND)
             answer = Answer(address, Code.STALE if stale else Code.REFUSED, words=str(refusal))
+            answer = _settled(line, answer, intent) if refusal.unsure else answer
         except DoorLost as error:
-            answer = _settled(line, address, step.intents.get(address, ""), error)
+            answer = _settled(line, Answer(address, Code.LOST, words=str(error)), intent)
             lost = answer.words
         except ProviderError as error:
             lost = str(error)
@@ -117,12 +117,11 @@ def _ours(found: Mapping[str, Job], intent: str) -> str | None:
     return next((job_id for job_id, job in found.items() if intent and jobs.marker(job) == intent), None)
 
 
-def _settled(line: Line, address: Address, intent: str, error: DoorLost) -> Answer:
-    """What became of a call without an answer: our key tells, if the gateway can be asked again."""
+def _settled(line: Line, answer: Answer, intent: str) -> Answer:
+    """What became of a call that was not answered, or failed under way: our key tells, if the gateway can be asked
+    again; else what is said already."""
     try:
         made = _ours(listed(line), intent)
     except (ProviderError, rpc.Refusal):
         made = None
-    if made is None:
-        return Answer(address, Code.LOST, words=str(error))
-    return Answer(address, Code.OK, id=made)
+    return answer if made is None else Answer(answer.address, Code.OK, id=made)

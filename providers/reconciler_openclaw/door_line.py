@@ -91,19 +91,23 @@ class Line:
         return min(time.monotonic() + seconds, self._until)
 
     def settle(self) -> str:
-        """Waits until the gateway runs on the config as it is written; why it does not, in words, "" if it does.
+        """Waits until the gateway runs on the config as it is written; why it does not, in words, "" if it does."""
+        return self.settled(_APPLIED)[0]
 
-        7.1 has no such mark: it answers a write when it has taken it in.
+    def settled(self, seconds: float) -> tuple[str, Mapping[str, Any]]:
+        """As `settle`, for so many seconds at most; and what the gateway says of its config then.
+
+        7.1 has no mark for it: it answers a write when it has taken it in.
         """
         began = time.monotonic()
-        until = self.until(_APPLIED)
+        until = self.until(seconds)
         while True:
             found = self.call("config.get")
             written, applied = found.get("configRevisionHash"), found.get("appliedConfigHash")
             if written is None or written == applied:
-                return ""
+                return "", found
             if time.monotonic() > until:
-                return f"the gateway has not taken the new config in within {time.monotonic() - began:.0f} s"
+                return f"the gateway has not taken the new config in within {time.monotonic() - began:.0f} s", found
             self.idle(_POLL)
 
     def restarted(self) -> str:

@@ -55,7 +55,7 @@ class Look:
         if isinstance(thing, Unknown):
             return thing.reason
         what = f"{action.address.path} changed between plan and write"
-        if action.address.kind in (Kind.JOB, Kind.FILE) or action.row is Row.DELETE:
+        if action.address.kind in (Kind.JOB, Kind.FILE, Kind.KIT) or action.row is Row.DELETE:
             now = "" if isinstance(thing, Absent) else thing.fingerprint
             return what if now != action.fingerprint and not _template(action, thing) else ""
         if isinstance(thing, Absent) and action.id and action.address.kind is Kind.PROFILE:

@@ -37,9 +37,8 @@ _IN_URL = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
 
 def owned(path: Path, agent: Path) -> str:
     """Why a path is no setting, "" if it may be one."""
-    if path == ("mcp",) or path[:2] == ROOT:
-        return "mcp.servers belong to the MCP servers: declare them as mcp_servers: {NAME: …}"
-    return ""
+    why = "mcp.servers belong to the MCP servers: declare them as mcp_servers: {NAME: …}"
+    return why if terms.in_table(path, ROOT) else ""
 
 
 def paths(key: str, agent: Path) -> list[Path]:

@@ -25,9 +25,8 @@ _OWN = ("enabled", "config")
 
 def owned(path: Path, agent: Path) -> str:
     """Why a path is no setting, "" if it may be one."""
-    if path == ("plugins",) or (path[:2] == ROOT and (len(path) < 4 or path[3] in _OWN)):
-        return "plugins.entries belong to the plugins: declare them as plugins: {ID: {enabled: …}}"
-    return ""
+    why = "plugins.entries belong to the plugins: declare them as plugins: {ID: {enabled: …}}"
+    return why if terms.in_table(path, ROOT, _OWN) else ""
 
 
 def paths(key: str, agent: Path) -> list[Path]:

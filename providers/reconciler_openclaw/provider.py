@@ -13,12 +13,14 @@ from reconciler.action import Action, Fact, Row
 from reconciler.observe import Observation, Observed, Wanted
 from reconciler.place import Place
 from reconciler.provider import Behind, Canon, Door, HomeRef, KindTraits, Note, Resolve, silent
+from reconciler_shape import boards as kits
 from reconciler_shape import files as file_words
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json, shape_of
 
 from . import (
+    boards,
     files,
     home,
     inference,
@@ -58,6 +60,7 @@ class OpenClawProvider:
         Kind.FILE: KindTraits(by_place=True, parts=frozenset({"block"})),
         Kind.SECRET: KindTraits(by_place=True, always=True),
         **dict.fromkeys(kinds.PARTS, KindTraits(by_place=True)),
+        Kind.KIT: KindTraits(by_place=True),
         Kind.ROUTE: KindTraits(),  # a binding is known by what it matches
     }
 
@@ -108,6 +111,8 @@ class OpenClawProvider:
                 return _setting(address, resource.fields.get("value"), facts)
             case Kind.SECRET:
                 return Canon(dict(resource.fields))
+            case Kind.KIT:
+                return boards.canon(resource, observation)
             case Kind.FILE:
                 fields, refused = file_words.canon(resource.fields)
                 why = files.refusal(address.key)
@@ -140,6 +145,8 @@ class OpenClawProvider:
             case Kind.SETTING:
                 value = settings.express(thing)
                 return {} if value is None else {"value": value}
+            case Kind.KIT:
+                return kits.express(thing)
             case Kind.FILE:
                 return file_words.express(thing, ("0644", "0600"))
         if thing.kind in kinds.PARTS:

@@ -19,6 +19,7 @@ from reconciler_specs.shape import Json
 
 from . import (
     authored,
+    boards,
     files,
     home,
     inference,
@@ -125,6 +126,7 @@ class Reading:
             for kind in (Kind.SETTING, Kind.INFERENCE, *kinds.PARTS):
                 stores[name, kind] = Store.PROPER if self.fresh else self.config.store
             things[name, Kind.FILE] = self._files(view)
+        things[home.DEFAULT, Kind.KIT], stores[home.DEFAULT, Kind.KIT] = self._boards()
         things["", Kind.SECRET] = self._secrets()
         self._running()
         return Observation(
@@ -168,6 +170,12 @@ class Reading:
         others = {a.key for a in self.wanted.addresses if a.kind is kind and a.profile != view.profile}
         mine = self.wanted.keys(view.profile, kind)
         return {key: thing for key, thing in found.items() if key in mine or key not in others}
+
+    def _boards(self) -> tuple[Things | Unknown, Store]:
+        keys = self.wanted.keys(home.DEFAULT, Kind.KIT)
+        if self.fresh or not (keys or self.wanted.everything):
+            return {}, Store.PROPER
+        return boards.read(self.here, keys, self.wanted.everything, self.hidden)
 
     def _secrets(self) -> Things | Unknown:
         why = self.env.unknown or self.config.unknown

@@ -24,11 +24,19 @@ from reconciler.provider import Note
 PROTOCOL = 4
 SECONDS = 30.0  # for one answer
 PATIENCE = 300.0  # seconds that one call may wait for the gateway's own limits: 30 writes of a kind in 60 s
+MOMENT = 30.0  # seconds that a question may be asked again for which the gateway fails; 0.1-1 on an idle machine
 OPENING = 10.0  # seconds for the handshake of an idle gateway
 _LONGEST = 26_214_400  # bytes of one message: the gateway's own `policy.maxPayload`
 _PAUSE = 0.25  # seconds between two attempts to connect, where the gateway names none
 _SILENT = 2.0  # seconds of a wait that nobody is told of
 _SCOPES = ("operator.admin", "operator.read", "operator.write")
+# The code of a handler that threw, before or after its work. While 9.6 loads its plugins anew, as after many an edit of
+# the config, whatever asks one of them fails so, and is not called retryable.
+FAILED = "UNAVAILABLE"
+# The methods of ours that change nothing, so that asking twice is asking once.
+READS = frozenset(
+    {"agents.files.get", "agents.list", "config.get", "cron.get", "cron.list", "cron.status", "models.list"}
+)
 
 Raw = dict[str, Any]
 
@@ -58,6 +66,11 @@ class Refusal(Exception):
         after = error.get("retryAfterMs")
         number = isinstance(after, int | float) and not isinstance(after, bool)
         self.after = max(after, 0) / 1000 if number and isinstance(after, int | float) else None
+
+    @property
+    def unsure(self) -> bool:
+        """Whether a write so refused may have been done all the same: only looking tells, and nothing sends it anew."""
+        return self.code == FAILED and not self.retryable
 
 
 class NotSent(ProviderError):
@@ -140,19 +153,26 @@ class Waiting(Protocol):
 
 
 def patiently(ask: Callable[[], Any], method: str, who: Waiting) -> Any:
-    """An answer. What the gateway calls retryable is asked again when it says, for up to PATIENCE."""
-    until = min(time.monotonic() + PATIENCE, who.until)
+    """An answer. What the gateway calls retryable is asked again when it says, for up to PATIENCE; a question at which
+    it fails, for up to MOMENT. A write at which it fails is never sent again: it may have been done."""
+    began = time.monotonic()
+    told = False
     while True:
         try:
             return ask()
         except Refusal as refusal:
+            again = PATIENCE if refusal.retryable else MOMENT if refusal.unsure and method in READS else 0.0
             wait = refusal.after if refusal.after is not None else _PAUSE
-            if not refusal.retryable or time.monotonic() + wait > until:
+            now = time.monotonic()
+            if not again or now + wait > min(began + again, who.until):
                 raise
-            if wait >= 1:
+            if refusal.retryable and wait >= 1:
                 limit = refusal.details.get("limit")
                 why = f"its limit is {limit}" if isinstance(limit, str) else "it asks for time"
                 who.waits(f"{method}: the gateway is waited for, {wait:.0f} s ({why})")
+            elif not told and now - began > _SILENT:
+                told = True
+                who.waits(f"{method}: the gateway cannot answer yet, and is asked again")
             who.idle(wait)
 
 

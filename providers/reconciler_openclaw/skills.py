@@ -25,9 +25,8 @@ _OWN = "enabled"
 
 def owned(path: Path, agent: Path) -> str:
     """Why a path is no setting, "" if it may be one."""
-    if path == ("skills",) or (path[:2] == ROOT and (len(path) < 4 or path[3] == _OWN)):
-        return "skills.entries belong to the skills: declare them as skills: {NAME: {enabled: …}}"
-    return ""
+    why = "skills.entries belong to the skills: declare them as skills: {NAME: {enabled: …}}"
+    return why if terms.in_table(path, ROOT, (_OWN,)) else ""
 
 
 def paths(key: str, agent: Path) -> list[Path]:

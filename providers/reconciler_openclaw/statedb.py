@@ -1,26 +1,18 @@
-"""OpenClaw's state database, read without touching a byte of it or of the files beside it."""
+"""What OpenClaw's state database says of a home."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from reconciler.observe import Store, Unknown
-from reconciler.place import Stat
 from reconciler_shape import places
 
-from . import home
+from . import home, sqlitefile
 
-_COPY_LIMIT = 256 << 20  # bytes of a database that is copied before it is read
-_WAIT = 2.0  # seconds for a lock
-_TRIES = 3
 _BELOW = "/cron/jobs.json"
 SYSTEM = ("heartbeat:", "heartbeat-task:", "skill-collection-review:", "memory-core:")
 """Declaration keys of the jobs that OpenClaw and its plugins make at every start."""
@@ -78,71 +70,9 @@ def read(here: home.Home) -> Database:
     if found.size == 0:
         return Database(Store.EMPTY)
     try:
-        try:
-            with _opened(here) as connection:
-                return _database(connection, here)
-        except sqlite3.OperationalError:
-            # Shared memory that a reader alone cannot use: a copy can be.
-            with _copy_opened(here) as connection:
-                return _database(connection, here)
+        return sqlitefile.read(here.place, path, lambda connection: _database(connection, here))
     except (sqlite3.Error, OSError) as error:
         return Database(Store.IMPROPER, Unknown(f"{path}: {error}; OpenClaw's own `doctor` can say more"))
-
-
-@contextlib.contextmanager
-def _opened(here: home.Home) -> Iterator[sqlite3.Connection]:
-    """A reader of the database as it is now.
-
-    A reader in WAL mode would write its marks into the `-shm` file, and leave a `-wal` where there was none. So: with
-    both files there the shared memory is mapped read-only; with no `-wal` the database is all there is; and with a
-    `-wal` alone, or at another place, copies of the files are read.
-    """
-    wal = places.lstat(here.place, f"{here.database}-wal")
-    shm = places.lstat(here.place, f"{here.database}-shm")
-    for found in (wal, shm):
-        if isinstance(found, Unknown):
-            raise OSError(found.reason)  # without the log the database would be an older one
-    # A path with `?` or `#` in it must not become an option.
-    name = f"file:{quote(here.database)}"
-    if not here.place.local or (isinstance(wal, Stat) and wal.size and not isinstance(shm, Stat)):
-        with _copy_opened(here) as connection:
-            yield connection
-    elif isinstance(wal, Stat) and isinstance(shm, Stat):
-        yield from _connected(f"{name}?mode=ro&readonly_shm=1")
-    else:
-        yield from _connected(f"{name}?immutable=1")
-
-
-@contextlib.contextmanager
-def _copy_opened(here: home.Home) -> Iterator[sqlite3.Connection]:
-    with tempfile.TemporaryDirectory(prefix="reconciler-") as folder:
-        yield from _connected(f"file:{quote(str(_copied(here, Path(folder))))}?mode=rw")
-
-
-def _connected(uri: str) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(uri, uri=True, timeout=_WAIT)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def _copied(here: home.Home, folder: Path) -> Path:
-    """A copy of the database and its log that belong together. Raises OSError."""
-    for _ in range(_TRIES):
-        before = _stats(here)
-        for suffix in ("", "-wal"):
-            data = home.text(here.place, here.database + suffix, _COPY_LIMIT)
-            if isinstance(data, Unknown):
-                raise OSError(data.reason)
-            (folder / f"copy{suffix}").write_bytes(data or b"")
-        if _stats(here) == before:
-            return folder / "copy"
-    raise OSError("it is being written all the time; try again")
-
-
-def _stats(here: home.Home) -> list[Any]:
-    return [places.lstat(here.place, here.database + suffix) for suffix in ("", "-wal")]
 
 
 def _database(connection: sqlite3.Connection, here: home.Home) -> Database:

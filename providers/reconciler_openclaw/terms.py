@@ -4,7 +4,7 @@ know of its home. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json
 
 from . import home, roster, secretrefs
+from .view import Path
 
 NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}\Z")
 """What a setup can name a secret."""
@@ -73,6 +74,12 @@ def of_home(what: str, profile: str) -> str:
     return (
         "" if profile == home.DEFAULT else f"OpenClaw has its {what} for all agents: declare them for profile default"
     )
+
+
+def in_table(path: Path, root: Path, own: Collection[str] = ()) -> bool:
+    """Whether a path is the table at `root`, what that lies in, or of an entry what the kind itself says: `own` of its
+    keys, all of them where none are named."""
+    return path == root[:1] or (path[:2] == root and (not own or len(path) < 4 or path[3] in own))
 
 
 def table(tree: Any, *path: str) -> Mapping[str, Any]:

@@ -62,6 +62,7 @@ _NOT_OURS = {
     "mcp_servers, plugins, skills": "for all agents: declared for profile default",
     "toolsets": "only `default`, the agent's tools.allow",
     "skills source": "a skill's files are files of a workspace (skills/NAME/SKILL.md)",
+    "planning_kits": "boards of the plugin workboard for profile default, the key their slug; its statuses (degrade)",
     "secrets": "written into .env; one in OpenClaw's own store can be kept, and not compared",
 }
 

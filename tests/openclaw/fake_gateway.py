@@ -48,6 +48,12 @@ def limited(seconds: float) -> No:
     return No("UNAVAILABLE", "rate limit exceeded", retryable=True, retryAfterMs=int(seconds * 1000), details=details)
 
 
+def reloading() -> No:
+    """9.6's answer while it loads its plugins anew, to whatever asks one of them: nothing says that it will pass."""
+    words = "PluginInstanceUnavailableError: Plugin anthropic was reloaded or disabled; use its current tools."
+    return No("UNAVAILABLE", words)
+
+
 @dataclass
 class Fake:
     """`faults` has, per method, what goes wrong with its next calls, in order; None is a call that goes well. An

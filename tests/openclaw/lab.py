@@ -8,19 +8,20 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from reconciler.observe import Observation, Wanted
 from reconciler.place import LocalPlace
 from reconciler.provider import HomeRef
+from reconciler_openclaw import rpc
 from reconciler_openclaw.provider import OpenClawProvider
 from tools import harness
 
@@ -60,6 +61,14 @@ def config(port: int, version: str) -> str:
         f"  gateway: {{mode: 'local', bind: 'loopback', port: {port}, auth: {{mode: 'token', token: '{TOKEN}'}},}},\n"
         f"  agents: {{{roster}}},\n}}\n"
     )
+
+
+def _passes(method: str, error: Mapping[str, Any] | None) -> bool:
+    """Whether a refusal is one of a moment: nothing was done, or nothing is done by asking."""
+    if not error:
+        return False
+    restarting = (error.get("details") or {}).get("reason") == "gateway-restarting"
+    return restarting or error.get("retryable") is True or (method in rpc.READS and error.get("code") == rpc.FAILED)
 
 
 @dataclass
@@ -147,7 +156,8 @@ class Lab:
 
     def _answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a call; a gateway that restarts itself, as it does for some edits of its config, is waited
-        for. What was sent is never sent again, unless the gateway says that it did not take it."""
+        for, and so is one that fails at a question while it loads its plugins anew. A write that was sent is never sent
+        again, unless the gateway says that it did not take it."""
         deadline = time.monotonic() + _START
         while True:
             with ExitStack() as stack:
@@ -158,8 +168,7 @@ class Lab:
                         raise
                 else:
                     answer = self._ask(wire, method, params)
-                    details = (answer.get("error") or {}).get("details") or {}
-                    if details.get("reason") != "gateway-restarting" or time.monotonic() > deadline:
+                    if not _passes(method, answer.get("error")) or time.monotonic() > deadline:
                         return answer
             time.sleep(0.25)
 
@@ -174,6 +183,14 @@ class Lab:
         answer = self._answer(method, params)
         assert not answer["ok"], (method, answer)
         return str(answer["error"]["message"])
+
+    def patch(self, body: Mapping[str, Any], replacing: Sequence[str] = ()) -> None:
+        """An edit of the config, taken in; for some edits the gateway restarts itself before it answers."""
+        base = self.rpc("config.get")["hash"]
+        with suppress(ConnectionClosed):
+            self.rpc("config.patch", raw=json.dumps(body), baseHash=base, replacePaths=list(replacing))
+        self.settle()
+        assert self.rpc("config.get")["hash"] != base, "nothing was written"
 
     def add_job(self, **job: Any) -> dict[str, Any]:
         found = self.rpc("cron.add", **job)
@@ -193,10 +210,22 @@ class Lab:
     def add_agent(self, name: str) -> None:
         """An agent with a workspace of its own; the gateway takes a moment to know it."""
         self.rpc("agents.create", name=name, workspace=str(self.root / f"workspace-{name}"))
-        deadline = time.monotonic() + 30
+        self.settle()
+        deadline = time.monotonic() + _START
         while name not in {agent["id"] for agent in self.rpc("agents.list")["agents"]}:
             assert time.monotonic() < deadline, f"the gateway does not list its new agent {name}"
             time.sleep(0.25)
+
+    def delete_agent(self, name: str) -> None:
+        self.rpc("agents.delete", agentId=name, deleteFiles=False)
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until the gateway runs on the config as it is written; 7.1 answers a write when it does."""
+        deadline = time.monotonic() + _START
+        while (found := self.rpc("config.get")).get("configRevisionHash") != found.get("appliedConfigHash"):
+            assert time.monotonic() < deadline, "the gateway does not take its config in"
+            time.sleep(0.1)
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         argv = [str(NODE), str(program(self.version)), *words]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openclaw import lab as labs
-from openclaw.fake_gateway import KEY, TOKEN, Drop, Fake, No, limited, served
+from openclaw.fake_gateway import KEY, TOKEN, Drop, Fake, No, limited, reloading, served
 from reconciler.action import CLEAR, Action, FieldChange, FieldRow, Row
 from reconciler.errors import ProviderError
 from reconciler.observe import ABSENT, Observed, Wanted
@@ -84,6 +84,42 @@ def test_a_lost_create_that_never_came_is_lost_and_what_is_behind_it_is_not_trie
         assert codes(answers) == ["lost", "refused"]
         assert answers[1].words.startswith("not tried: cron.add: the gateway closed the connection")
         assert len(fake.sent("cron.add")) == 1
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_create_at_which_the_gateway_fails_is_settled_by_our_key(done: bool, tmp_path: Path) -> None:
+    """Whether it was done, only looking tells; it is not sent again."""
+    with served(tmp_path, faults={"cron.add": [(reloading(), done)]}) as fake:
+        answers = perform(fake, [made("one"), made("two")])
+        assert codes(answers) == ["ok" if done else "refused", "ok"]
+        assert answers[0].id == ("job-1" if done else "")
+        assert done or "was reloaded or disabled" in answers[0].words
+        assert len(fake.sent("cron.add")) == 2
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_an_agent_at_whose_making_the_gateway_fails_is_looked_for(done: bool, tmp_path: Path) -> None:
+    def create(params: dict[str, Any]) -> Any:
+        if done:
+            config = f"{{gateway: {{auth: {{token: '{TOKEN}'}}}}, agents: {{entries: {{main: {{}}, ops: {{}}}}}}}}"
+            (fake.root / "openclaw.json").write_text(config)
+        raise reloading()
+
+    agents = {"agents": [{"id": "main"}, {"id": "ops"}]}
+    methods = {"agents.create": create, "agents.list": lambda _: agents}
+    with served(tmp_path, methods=methods, faults={"agents.list": [reloading()]}) as fake:
+        (answer,) = perform(fake, [Action(Row.CREATE, Address("main", "ops", Kind.PROFILE))])
+        assert len(fake.sent("agents.create")) == 1
+        assert len(fake.sent("agents.list")) == (2 if done else 0)
+    assert answer.code is (Code.OK if done else Code.REFUSED), answer
+
+
+def test_a_patch_at_which_the_gateway_fails_is_compared_with_its_base(tmp_path: Path) -> None:
+    """Not written: its words, and the next run tries again."""
+    with served(tmp_path, text=CONFIG, faults={"config.patch": [reloading()], "config.get": [reloading()]}) as fake:
+        (answer,) = perform(fake, [setting(fake, "tools.profile", "full")])
+        assert answer.code is Code.REFUSED and "was reloaded or disabled" in answer.words
+        assert len(fake.sent("config.patch")) == 1
 
 
 def test_what_an_earlier_try_made_is_not_made_again(tmp_path: Path) -> None:
@@ -218,6 +254,44 @@ def test_one_wrong_setting_spoils_only_its_own_row(tmp_path: Path) -> None:
     assert answers[0].words == "tools.bad: unknown key"
 
 
+def test_few_patches_find_the_one_wrong_row(tmp_path: Path) -> None:
+    """7.1 takes three a minute; nine rows by themselves would be ten of them."""
+
+    def patch(params: dict[str, Any]) -> Any:
+        if "bad" in params["raw"]:
+            raise No("INVALID_REQUEST", "tools.bad: unknown key")
+        return {"ok": True}
+
+    with served(tmp_path, text=CONFIG, methods={"config.patch": patch}) as fake:
+        rows = [setting(fake, f"tools.x{n}", n) for n in range(8)] + [setting(fake, "tools.bad", 1)]
+        answers = perform(fake, rows)
+        assert codes(answers) == ["ok"] * 8 + ["refused"]
+        assert len(fake.sent("config.patch")) == 7
+
+
+def test_a_patch_that_takes_too_much_away_goes_in_halves(tmp_path: Path) -> None:
+    def patch(params: dict[str, Any]) -> Any:
+        if len(json.loads(params["raw"])["tools"]) > 2:
+            raise No("UNAVAILABLE", "Config write rejected: (size-drop:2268->946)")
+        return {"ok": True}
+
+    with served(tmp_path, text=CONFIG, methods={"config.patch": patch}) as fake:
+        assert codes(perform(fake, [setting(fake, f"tools.x{n}", n) for n in range(4)])) == ["ok"] * 4
+        assert len(fake.sent("config.patch")) == 3
+
+
+def test_somebodys_edit_is_taken_in_before_ours_is_sent(tmp_path: Path) -> None:
+    """A real 9.6 never answers a patch that undoes what it has not taken in yet."""
+    answers = iter(["old", "old", "new"])
+    methods = {
+        "config.get": lambda _: {"hash": "h", "configRevisionHash": "new", "appliedConfigHash": next(answers, "new")}
+    }
+    with served(tmp_path, text=CONFIG, methods=methods) as fake:
+        assert codes(perform(fake, [setting(fake, "tools.profile", "full")])) == ["ok"]
+        before = [name for name, _ in fake.calls].index("config.patch")
+    assert before == 3
+
+
 def test_another_base_is_looked_at_anew_whatever_the_gateway_says(tmp_path: Path) -> None:
     hashes = iter(["hash-1", "hash-2", "hash-2"])
     methods = {"config.get": lambda _: {"hash": next(hashes, "hash-3")}}
@@ -267,7 +341,7 @@ def test_a_gateway_that_has_ended_is_not_waited_for_as_one_that_restarts(
 
 
 def test_the_gateway_is_waited_for_until_it_has_taken_the_config_in(tmp_path: Path) -> None:
-    answers = iter(["old", "old", "old", "new"])
+    answers = iter(["new", "old", "old", "new"])
     methods = {
         "config.get": lambda _: {"hash": "h", "configRevisionHash": "new", "appliedConfigHash": next(answers, "new")}
     }

@@ -161,7 +161,7 @@ def test_the_command_line_is_killed(life: Life, when: str) -> None:
     expected = {"at once": "uncertain", "as it writes": "applied"}[when]
     assert told(events)["default/settings/logging.level"] == expected, events
     row = life.rows(text).get("default/settings/logging.level")
-    assert (row is None) == (life.config()["logging"]["level"] == level) == (when != "at once")
+    assert (row is None) == (life.config().get("logging", {}).get("level") == level) == (when != "at once")
     assert not list(life.lab.root.glob("*.tmp")), "the killed child's own litter"
 
 

@@ -152,18 +152,20 @@ def test_each_refusal_is_in_openclaws_words_at_its_own_address(life: Life) -> No
 
     def taken_away() -> None:
         if "temp" in life.agents():
-            life.lab.rpc("agents.delete", agentId="temp", deleteFiles=False)
+            life.lab.delete_agent("temp")
 
-    body = "default:\n  settings: {logging.level: warn, logging.nonsense: 1, gateway.bind: nowhere}\n  jobs:"
+    wrong = {"logging.nonsense": {"logging": {"nonsense": 1}}, "gateway.bind": {"gateway": {"bind": "nowhere"}}}
+    if life.lab.version == labs.OLD:  # it takes three patches a minute, and its limit has a test of its own
+        del wrong["gateway.bind"]
+    bind = ", gateway.bind: nowhere" if "gateway.bind" in wrong else ""
+    body = f"default:\n  settings: {{logging.level: warn, logging.nonsense: 1{bind}}}\n  jobs:"
     body += life.jobs_text("good") + "\ntemp:\n  jobs:" + life.jobs_text("lost")
     with at_each_write(taken_away):
         events = life.apply(life.setup(body))
     why, outcomes = reasons(events), told(events)
     assert outcomes["default/settings/logging.level"] == outcomes["default/jobs/good"] == "applied", events
-    for path, patch in {
-        "default/settings/logging.nonsense": {"logging": {"nonsense": 1}},
-        "default/settings/gateway.bind": {"gateway": {"bind": "nowhere"}},
-    }.items():
+    for key, patch in wrong.items():
+        path = f"default/settings/{key}"
         said = life.lab.refused("config.patch", raw=json.dumps(patch), baseHash=life.lab.rpc("config.get")["hash"])
         assert (outcomes[path], why[path]) == ("refused", said)
     lost = "temp/jobs/lost"

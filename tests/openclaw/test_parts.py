@@ -64,7 +64,8 @@ def env(story: Story) -> dict[str, str]:
 
 
 def valid(story: Story) -> bool:
-    return bool(json.loads(story.lab.cli("config", "validate", "--json").stdout)["valid"])
+    """As the gateway judges the file; the command line, which takes seconds for it, is asked at the end."""
+    return bool(story.lab.rpc("config.get")["valid"])
 
 
 def answer_to_a_webhook(story: Story, token: str) -> int:
@@ -154,7 +155,7 @@ def what_leaves_the_setup_is_deleted_after_a_review(story: Story) -> None:
     config = story.config()
     assert "bindings" not in config or config["bindings"] == []
     assert config["hooks"]["mappings"] == [] and "fs" not in config["mcp"].get("servers", {})
-    assert valid(story)
+    assert valid(story) and json.loads(story.lab.cli("config", "validate", "--json").stdout)["valid"]
 
 
 @pytest.mark.parametrize("version", labs.VERSIONS)

@@ -188,13 +188,13 @@ def test_a_new_agents_files_are_openclaws_own(filled: Lab) -> None:
         assert {name for name, thing in found.items() if thing.defaults != {"text", "mode"}} <= {"IDENTITY.md"}
         assert isinstance(observation.at("", Kind.PROFILE, "made"), Observed)
     finally:
-        filled.rpc("agents.delete", agentId="made", deleteFiles=False)
+        filled.delete_agent("made")
 
 
 def test_a_copy_and_a_moved_home_have_lost_their_jobs(filled: Lab, tmp_path: Path) -> None:
     """OpenClaw keys jobs by the path of their home: at another path it does not see them, and nor do we."""
     other = Lab(tmp_path, filled.version, filled.port)
-    shutil.copytree(filled.root, other.root, ignore=shutil.ignore_patterns("tmp", "*.sock"))
+    shutil.copytree(filled.root, other.root, ignore=shutil.ignore_patterns("tmp", "cache", "*.sock"))
     observation = other.observe()
     assert observation.stores["default", Kind.JOB] is Store.MISSING
     assert observation.things["default", Kind.JOB] == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openclaw.fake_gateway import TOKEN, Drop, Fake, Hang, No, Say, limited, served
+from openclaw.fake_gateway import TOKEN, Drop, Fake, Hang, No, Say, limited, reloading, served
 from reconciler.errors import DoorLost, ProviderError
 from reconciler_openclaw import gateway, rpc
 
@@ -92,6 +92,53 @@ def test_a_refusal_that_is_not_called_retryable_is_final(tmp_path: Path) -> None
             connection.call("cron.add", {})
         connection.close()
         assert len(fake.sent("cron.add")) == 1
+
+
+@pytest.mark.parametrize("method", sorted(rpc.READS))
+def test_a_question_at_which_the_gateway_fails_for_a_moment_is_asked_again(method: str, tmp_path: Path) -> None:
+    with served(tmp_path, methods={method: lambda _: "found"}, faults={method: [reloading(), reloading()]}) as fake:
+        connection = opened(fake)
+        assert connection.call(method) == "found"
+        connection.close()
+        assert len(fake.sent(method)) == 3
+
+
+def test_a_question_at_which_the_gateway_fails_for_good_ends_in_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "MOMENT", 0.6)
+    monkeypatch.setattr(rpc, "_SILENT", 0.1)
+    told: list[str] = []
+    with served(tmp_path, faults={"agents.list": [reloading()] * 100}) as fake:
+        connection = rpc.open_at(fake.port, rpc.Credential(TOKEN), told.append)
+        with pytest.raises(rpc.Refusal, match="was reloaded or disabled"):
+            connection.call("agents.list")
+        connection.close()
+        assert 1 < len(fake.sent("agents.list")) < 5
+    assert told == ["agents.list: the gateway cannot answer yet, and is asked again"]
+
+
+def test_a_question_that_is_refused_is_not_asked_again(tmp_path: Path) -> None:
+    with served(tmp_path, faults={"agents.list": [No("INVALID_REQUEST", "no")]}) as fake:
+        connection = opened(fake)
+        with pytest.raises(rpc.Refusal):
+            connection.call("agents.list")
+        connection.close()
+        assert len(fake.sent("agents.list")) == 1
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["agents.create", "agents.delete", "agents.files.set", "config.patch", "cron.add", "cron.remove", "cron.update"],
+)
+def test_a_write_at_which_the_gateway_fails_is_never_sent_again(method: str, tmp_path: Path) -> None:
+    assert method not in rpc.READS
+    with served(tmp_path, methods={method: lambda _: None}, faults={method: [reloading()]}) as fake:
+        connection = opened(fake)
+        with pytest.raises(rpc.Refusal) as found:
+            connection.call(method)
+        connection.close()
+        assert found.value.unsure and len(fake.sent(method)) == 1
 
 
 def test_what_cannot_be_sent_has_not_happened(tmp_path: Path) -> None:
