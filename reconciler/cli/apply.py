@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..consent import Consent
     from ..event import Event
     from ..plan import Options, Plan
+    from ..planfile import Approved
     from ..workspace import Workspace
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: agree to `auto` rows and to those you name.")]
@@ -129,7 +130,7 @@ def _carry_out(
             reporter.tell(event)
 
         events_ = carry_out(made, consent, space, options, parallel=parallel, stop=stop, tell=tell)
-        for event in chain(events_, _no_longer(made, approved or {})):
+        for event in _against(approved, events_, made, options):
             told.append(event)
             tell(event)
     code = _code(made, told)
@@ -147,6 +148,15 @@ def _carry_out(
     return code
 
 
+def _against(approved: Approved | None, events: Iterator[Event], made: Plan, options: Options) -> Iterator[Event]:
+    """The events of a run by a plan file: what it refuses is told by what has changed since, and so is what is left."""
+    if approved is None:
+        return events
+    from ..stale import explained, no_longer
+
+    return chain((explained(event, made, approved) for event in events), no_longer(made, approved, options.targets))
+
+
 def _show(made: Plan) -> None:
     from .render.plan import plan_text
     from .render.style import Style, out
@@ -158,7 +168,7 @@ def _show(made: Plan) -> None:
 def _consent(
     made: Plan,
     options: Options,
-    approved: Mapping[str, str] | None,
+    approved: Approved | None,
     *,
     expect: str | None,
     reviewed: bool,
@@ -172,7 +182,7 @@ def _consent(
     everything = frozenset(digest for h in made.homes for digest in h.asked)
     asked = Consent(yes=yes, reviewed=reviewed, named=options.targets, restore=options.restore, allow=options.allow)
     if approved is not None:
-        return replace(asked, approved=frozenset(approved), only_approved=True)
+        return replace(asked, approved=approved.standing(made), only_approved=True)
     if expect is not None:
         if expect != made.digest:
             raise UsageError(
@@ -189,28 +199,12 @@ def _consent(
     return Consent(yes, everything, False, True, reviewed, options.targets, options.restore, options.allow)
 
 
-def _approved(plan: Path, space: Workspace) -> Mapping[str, str]:
+def _approved(plan: Path, space: Workspace) -> Approved:
     from datetime import UTC, datetime
 
     from ..planfile import WITHIN, read
 
     return read(plan, space.setup.name, datetime.now(UTC), space.setup.policy.confirm_within or WITHIN)
-
-
-def _no_longer(made: Plan, approved: Mapping[str, str]) -> Iterator[Event]:
-    """E30, E31: what a plan file approved and a fresh plan holds back is refused, with what it is now."""
-    from ..event import Event, Outcome
-
-    now = {str(a.address): (h, a) for h in made.homes for a in h.actions}
-    going_on = {str(a.address) for h in made.homes for a in h.open}
-    for address in dict.fromkeys(approved.values()):
-        if address in now and address not in going_on:
-            home, action = now[address]
-            if action.source and action.hold is None and not action.changes:
-                continue  # its source was asked, and gives what the home has
-            held = action.hold.why if action.hold else ", ".join(f"{c.field}: {c.row}" for c in action.changes)
-            reason = f"approved, and changed since: now {action.row}, {held or 'nothing to do'}"
-            yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
 
 
 @contextmanager

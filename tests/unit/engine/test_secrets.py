@@ -157,7 +157,7 @@ def test_a_plan_file_approves_a_rotation_that_only_apply_can_see(world: World, t
     file = tmp_path / "plan.json"
     planfile.write(file, world.plan(), NOW)
     approved = planfile.read(file, "solo", NOW)
-    events = world.apply(Consent(approved=frozenset(approved), only_approved=True))
+    events = world.apply(Consent(approved=frozenset(approved.rows), only_approved=True))
     assert [e.outcome for e in events if e.what == "outcome"] == [Outcome.APPLIED]
     assert kept(world) == OLD
     source.write_text(CANARY)
