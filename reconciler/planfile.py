@@ -7,15 +7,13 @@ another commit (a squash merge) is the same plan. The words beside each digest a
 from __future__ import annotations
 
 import json
-import os
-import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from . import outfile
 from .action import Action, Row, Tier
 from .binding import Bound, block, bound, resolved
 from .errors import UsageError
@@ -26,7 +24,6 @@ from .words import would
 
 NAME = "reconciler.planfile"
 FORMAT = f"{NAME}/2"
-LIMIT = 64 * 1024 * 1024
 SKEW = 300  # seconds that the clocks of two machines may differ
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _UNTOLD = Provenance()
@@ -81,17 +78,8 @@ def write(path: Path, plan: Plan, now: datetime, provenance: Provenance = _UNTOL
 
     Raises UsageError, also where something else than a plan file is at `path`: it would be lost.
     """
-    _check_free(path)
     text = json.dumps(document(plan, now, provenance), indent=2, ensure_ascii=True) + "\n"
-    try:
-        handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
+    outfile.write(path, text, _is_plan, "plan file", "reconciler plan --out plan.json")
 
 
 def document(plan: Plan, now: datetime, provenance: Provenance = _UNTOLD) -> dict[str, Any]:
@@ -154,23 +142,9 @@ def _content(body: Mapping[str, Any]) -> str:
     return sha(dict(body))
 
 
-def _check_free(path: Path) -> None:
-    """A new file, an empty one (mktemp's), or an earlier plan."""
-    again = "reconciler plan --out plan.json"
+def _is_plan(data: bytes) -> bool:
     try:
-        there = path.stat(follow_symlinks=False)
-        if stat.S_ISREG(there.st_mode) and (there.st_size == 0 or _is_plan(path, there.st_size)):
-            return
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
-    raise UsageError(f"{path} is there, and is no plan file: it would be lost", hint=again)
-
-
-def _is_plan(path: Path, size: int) -> bool:
-    try:
-        document = json.loads(path.read_bytes()) if size <= LIMIT else None
+        document = json.loads(data)
     except (ValueError, RecursionError):
         return False
     return isinstance(document, dict) and str(document.get("format", "")).startswith(f"{NAME}/")
@@ -220,7 +194,7 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
 def _parsed(path: Path) -> dict[str, Any]:
     again = f"reconciler plan --out {path}"
     try:
-        if path.stat().st_size > LIMIT:
+        if path.stat().st_size > outfile.LIMIT:
             raise UsageError(f"{path}: too large for a plan file")
         document = json.loads(path.read_bytes())
         content = _content({k: v for k, v in document.items() if k != "content"}) if isinstance(document, dict) else ""

@@ -44,8 +44,11 @@ FIELD_WORDS = {
 }
 
 
-def plan_text(plan: Plan, style: Style, *, verbose: bool = False) -> Iterator[str]:
-    """The lines of a plan. Homes whose rows are the same are shown once, with all their names."""
+def plan_text(plan: Plan, style: Style, *, verbose: bool = False, head: str = "") -> Iterator[str]:
+    """The lines of a plan; `head` is one about where the setup is from. Homes whose rows are the same are shown once,
+    with all their names."""
+    if head:
+        yield style(head, "dim")
     for homes in _alike(plan.homes):
         yield from _home(homes, style, verbose)
     yield from _summary(plan, style)

@@ -18,10 +18,10 @@ def is_long(*values: Seen | Clear) -> bool:
     return len(texts) == len(values) and any("\n" in t or len(t) > LONG for t in texts)
 
 
-def text_diff(before: str, after: str) -> list[str]:
-    """A small line diff, cut after DIFF_LINES lines, each line safe to print."""
-    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:]
-    shown = [safe(line[:200]) for line in lines[:DIFF_LINES] if not line.startswith("@@")]
-    if len(lines) > DIFF_LINES:
-        shown.append(f"… {len(lines) - DIFF_LINES} more lines")
+def text_diff(before: str, after: str, lines: int = DIFF_LINES) -> list[str]:
+    """A small line diff, cut after `lines` lines. Made safe as a whole first: a key has more lines than one."""
+    found = list(unified_diff(safe(before).splitlines(), safe(after).splitlines(), lineterm="", n=1))[2:]
+    shown = [line[:200] for line in found[:lines] if not line.startswith("@@")]
+    if len(found) > lines:
+        shown.append(f"… {len(found) - lines} more lines")
     return shown
