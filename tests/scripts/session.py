@@ -171,6 +171,8 @@ _PLAIN = (
     (re.compile(r'("seconds": )\d+(\.\d+)?'), r"\1<seconds>"),
     (re.compile(r"\bpid \d+"), "pid <pid>"),
     (re.compile(rf"\bby {re.escape(getpass.getuser())}\b"), "by <user>"),
+    (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
+    (re.compile(r'("(?:actor|host|run)": )"(?!ci )[^"]*"'), r'\1"<who>"'),
 )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reconciler_specs.resource import Mode
+
 from ...action import Action, FieldChange, FieldRow, Row, Tier
 from ...graph import edges
 from ...plan import HomePlan, Plan
@@ -99,7 +101,7 @@ class Report:
 
 def report(plan: Plan, provenance: Provenance | None = None) -> Report:
     """The plan in a reviewer's order."""
-    homes = sorted((_home(home) for home in plan.homes), key=lambda home: ORDER[home.risk])
+    homes = sorted((_home(home) for home in plan.homes), key=lambda home: (ORDER[home.risk], not home.why))
     counts: Counter[Risk] = Counter()
     for home in homes:
         counts.update(home.counts)
@@ -228,6 +230,8 @@ def _created(change: FieldChange) -> FieldView:
 def _changed(change: FieldChange) -> FieldView:
     before, after = sides(change)
     words = FIELD_WORDS.get(change.row, "")
+    if change.row is FieldRow.DRIFT and change.mode is Mode.WATCH:
+        words += " (watched)"
     if change.row is FieldRow.CONFLICT:
         words += f"; the setup now says {show(change.declared)}"
     if change.note and not change.writes:

@@ -77,7 +77,7 @@ def test_all_of_it_is_there_when_there_is_room() -> None:
 def test_dangerous_homes_come_first() -> None:
     made = report(every_sort(), ORIGIN)
     assert [home.risk for home in made.homes] == sorted((h.risk for h in made.homes), key=list(Risk).index)
-    assert [home.id for home in made.homes][:3] == ["work", "far", "main"]
+    assert [home.id for home in made.homes][:3] == ["far", "work", "main"]
     for home in made.homes:
         assert [row.risk for row in home.rows] == sorted((r.risk for r in home.rows), key=list(Risk).index)
 
