@@ -1,6 +1,6 @@
 """The HTML report in a real Chromium: readable on a phone, dark and light, filtered, and closed to the outside.
 
-`REPORT_PICTURES=FOLDER` keeps the screenshots for somebody to look at; docs/report.png is one of them.
+`REPORT_PICTURES=FOLDER` keeps the screenshots for somebody to look at; docs/report.png is made of two of them.
 """
 
 from __future__ import annotations
