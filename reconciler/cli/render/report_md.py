@@ -18,8 +18,9 @@ _NAMED = 5  # homes that what was cut names
 _NAME, _TEXT = 160, 300  # characters of a name and of a sentence
 _HOMES = 60  # rows of the table
 
-_ACTIVE = re.compile(r"[^\w /.,=()+→…‹›?;:'-]|_|(?<=www)\.|://", re.IGNORECASE)
-_CALLS = re.compile(r"(&#(?:64|35|33|126|37|36|38);)(?=\w)")
+_ACTIVE = re.compile(r"[^\w /.,=()+→…‹›?;:'-]|(?<![^\W_])_+|_+(?![^\W_])|(?<=www)\.|://", re.IGNORECASE)
+# What a forge looks for in text that is rendered already: mentions, references, addresses.
+_CALLS = re.compile(r"(&#(?:64|35|33|126|37|36|38);)(?=\w)|(&#58;)(?=&#47;&#47;)|(?<=www)(?=&#46;)", re.IGNORECASE)
 
 
 def report_md(report: Report, limit: int = LIMIT, whole: Sequence[str] = ()) -> str:
@@ -214,7 +215,7 @@ def _cut_words(cut: _Cut, limit: int, whole: Sequence[str]) -> str:
 
 def text(words: str, most: int = _TEXT) -> str:
     """Words from anywhere as one line of Markdown text, with no mark, link, mention or reference in it."""
-    return _CALLS.sub("\\1&#8203;", _entities(words, most))
+    return _CALLS.sub(lambda found: f"{found[0]}&#8203;", _entities(words, most))
 
 
 def code(words: str, most: int = _NAME) -> str:

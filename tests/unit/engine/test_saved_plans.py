@@ -266,6 +266,23 @@ def test_another_place_is_another_home(tmp_path: Path) -> None:
     assert events and not [e for e in events if e.outcome is Outcome.APPLIED]
 
 
+def test_another_door_is_another_home(tmp_path: Path) -> None:
+    """The same home through another program is not what was approved, though every row is the same."""
+    _, file, plan = scene(tmp_path)
+    approved = planfile.read(file, "solo", NOW)
+    assert len(approved.standing(plan)) == 5
+    home = plan.homes[0]
+    for ref in (
+        replace(home.ref, options={**home.ref.options, "python": "/tmp/python"}),
+        replace(home.ref, timezone="Asia/Tokyo"),
+        replace(home.ref, version_range=">=2"),
+    ):
+        other = Plan(plan.owner, (replace(home, ref=ref),))
+        assert other.homes[0].digests == home.digests and not approved.standing(other)
+        refused = Event("outcome", "main", home.open[0].address, "update", Outcome.REFUSED, "not in the approved plan")
+        assert "the home's own block in the setup changed" in explained(refused, other, approved).reason
+
+
 def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to every value of a document."""
     if isinstance(document, dict | list):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from plans import CANARY, HOSTILE, ORIGIN, every_sort, hostile, many, secrets_in_the_clear
 from reconciler import planfile
@@ -109,11 +111,53 @@ def test_no_name_breaks_the_markdown_or_calls_anyone() -> None:
         assert not re.search(r"[@#`*_\[\]<>|~!](?!\d+;)", span.replace("&#", "")), span
 
 
+class Rendered(HTMLParser):
+    """Rendered Markdown: its elements, how deep they stand, and the text that is in no code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count: Counter[str] = Counter()
+        self.open: list[str] = []
+        self.plain = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not attrs or (tag in ("th", "td", "code") and [name for name, _ in attrs] in (["style"], ["class"])), (
+            attrs
+        )
+        self.count[tag] += 1
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"code", "pre"} & set(self.open):
+            self.plain += data
+
+
+@pytest.mark.parametrize("make", [hostile, every_sort, many])
+def test_a_renderer_sees_one_table_folded_homes_and_nobody_called(make: Callable[[], Plan]) -> None:
+    """By a CommonMark renderer that lets HTML through, as a forge does before it cleans."""
+    plan = make()
+    seen = Rendered()
+    seen.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(report_md(report(plan, ORIGIN), 10**6)))
+    shown = [home for home in report(plan, ORIGIN).homes if home.risk is not Risk.REST]
+    assert seen.open == [] and seen.count["table"] == 1 and seen.count["tr"] == 1 + len(shown)
+    assert seen.count["td"] == 7 * len(shown) and seen.count["details"] == seen.count["summary"] == len(shown)
+    assert seen.count["h2"] == 1 and seen.count["li"] == sum(len(home.rows) for home in shown)
+    assert seen.count["pre"] == sum(1 for home in shown for row in home.rows if row.fields)
+    known = {"h2", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "ul", "li"}
+    assert set(seen.count) <= known | {"pre", "strong", "em", "br"}
+    assert not re.search(r"[@#]\w|https?://|www\.\w", seen.plain)
+
+
 @given(st.text(max_size=80))
 def test_any_words_are_one_plain_line(words: str) -> None:
     for made in (text(words), code(words)):
         inner = made.removeprefix("<code>").removesuffix("</code>")
-        assert "\n" not in inner and not set(re.sub(r"&#\d+;", "", inner)) & set("|`<>*_[]@#!~$\\&")
+        assert "\n" not in inner and not set(re.sub(r"&#\d+;", "", inner)) & set("|`<>*[]@#!~$\\&")
+        assert not re.search(r"(?<![^\W_])_|_(?![^\W_])", inner)
 
 
 class Tags(HTMLParser):
