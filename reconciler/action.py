@@ -163,6 +163,8 @@ class Action:
     guard: str = ""  # the `--allow` guard that lifts the hold, if one does
     source: str = ""
     carries: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
+    kept: bool = False  # what state keeps of the thing beside its fields changes (protection, retirement)
+    retires: str = ""  # the thing left the setup at this moment, and is paused before it may be deleted
     rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property
@@ -180,7 +182,7 @@ class Action:
         if self.hold is not None or self.writes:
             return False
         if self.row is Row.UPDATE:
-            return any(c.row in (FieldRow.STAMP, FieldRow.RELEASE) for c in self.changes)
+            return self.kept or any(c.row in (FieldRow.STAMP, FieldRow.RELEASE) for c in self.changes)
         return self.row in _RECORDING
 
     @property

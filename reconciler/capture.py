@@ -14,6 +14,7 @@ from . import contact as contacts
 from .action import Action, FieldChange, FieldRow, Row
 from .contact import Contact
 from .errors import ProviderError, UsageError
+from .left import left, state_of
 from .observe import ABSENT, Observed, Unknown
 from .plan import HomePlan, Options
 from .redact import is_hidden
@@ -108,10 +109,10 @@ def stamp(space: Workspace, targets: Sequence[str]) -> None:
 def release(space: Workspace, targets: Sequence[str]) -> list[Address]:
     """Lets go of owned things that the targets take in; the addresses let go of. State only."""
     gone: list[Address] = []
-    for home_id in [*space.setup.homes, *space.left_homes()]:
+    for home_id in [*space.setup.homes, *(label for label, _ in left(space))]:
         if not any(t.partition("/")[0] == home_id or selects(t, Address(home_id)) for t in targets):
             continue
-        home = space.state_of(home_id)
+        home = state_of(space, home_id)
         if home is None:
             continue
         owner = space.setup.name

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from reconciler_specs.address import Kind, selects, split_field
+from reconciler_specs.policy import NEVER
 
 from .action import Action, Fact, FieldRow, Row, Tier
 from .gate import verbs
 
-# What `policy.unattended` may never cover (laws, “Gate and consent”).
 _REVIEW = "without a terminal a delete needs a plan that was reviewed: apply --plan FILE --reviewed"
+_OWN_RUN = "what this very run has planned or approved is no review: that takes another run, or a terminal"
+# What `policy.unattended` may never cover (laws, “Gate and consent”), nor any secret.
 _NEVER_UNATTENDED = frozenset(
     {Fact.WIDENS_ACCESS, Fact.LOOSENS_SECURITY, Fact.NEW_CREDENTIAL, Fact.NEW_ADDRESS, Fact.SECRET_IN_CLEAR}
 )
@@ -21,11 +23,12 @@ _NEVER_UNATTENDED = frozenset(
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a row may not be carried out, and the command that would permit it. `waits` tells a missing consent
-    (exit 5) from a refusal (exit 4)."""
+    (exit 5) from a refusal (exit 4); `expired` says that an approval was there, and is over."""
 
     why: str
     command: str = ""
     waits: bool = True
+    expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,12 @@ class Consent:
     """What the person, or the pipeline, has agreed to. `Consent()` permits nothing.
 
     `yes` is --yes. `approved` are row digests: all rows of a plan that a person said yes to at a terminal, of a
-    plan file, or of a plan whose digest was given with --expect. `only_approved` is set for a plan file or
-    digest: rows outside it are refused. `reviewed` is --reviewed; at a `terminal` it needs no file. `named` are
-    the command's targets, `restore` and `allow` its flags. `insider` says why the caller runs inside the home's
-    own process tree.
+    plan file, of a plan whose digest was given with --expect, or approved with `reconciler approve`. `only_approved`
+    is set for a plan file or digest: rows outside it are refused. `reviewed` is --reviewed; at a `terminal` it needs
+    no file. `elsewhere` are those of the approved that were agreed to in another run than this one: without a terminal
+    only they are a review. `named` are the command's targets, `restore` and `allow` its flags. `insider` says why the
+    caller runs inside the home's own process tree. `vouched` and `over` say in words, per row digest, by what a row is
+    approved, and whose approval of it has expired.
     """
 
     yes: bool = False
@@ -48,9 +53,26 @@ class Consent:
     restore: tuple[str, ...] = ()
     allow: frozenset[str] = frozenset()
     insider: str = ""
+    elsewhere: frozenset[str] = frozenset()
+    vouched: Mapping[str, str] = field(default_factory=dict)
+    over: Mapping[str, str] = field(default_factory=dict)
+
+    def basis(self, action: Action, digest: str) -> str:
+        """By what a permitted row is permitted, in words."""
+        if digest in self.approved:
+            return self.vouched.get(digest, "seen and agreed to" if self.terminal else "an approved plan")
+        if action.tier is Tier.AUTO:
+            return "--yes" if self.yes else "named on the command line"
+        return "named on the command line" if self._names(action) else "policy.unattended"
 
     def refusal(self, action: Action, digest: str, unattended: Collection[str]) -> Refusal | None:
         """None iff the row may be carried out."""
+        refusal = self._refusal(action, digest, unattended)
+        if refusal is None or not refusal.waits or digest not in self.over:
+            return refusal
+        return replace(refusal, why=f"{refusal.why}; {self.over[digest]}, which is over", expired=True)
+
+    def _refusal(self, action: Action, digest: str, unattended: Collection[str]) -> Refusal | None:
         address = action.address
         if action.tier is Tier.REFUSE:
             return Refusal(f"never done: {action.rule}", waits=False)
@@ -61,19 +83,19 @@ class Consent:
                 f"an approval from inside the home's own process tree is refused ({self.insider})", waits=False
             )
         if action.row is Row.DELETE:
-            if not self.reviewed:
-                if digest not in self.approved and not self.terminal:
-                    return Refusal(_REVIEW, "reconciler plan --out FILE")
-                seen = str(address) if self.terminal else "--plan FILE"
-                return Refusal("deletes need a review", f"reconciler apply {seen} --reviewed")
-            if not (self.terminal or digest in self.approved):
+            if digest not in self.approved:
                 return Refusal(_REVIEW, "reconciler plan --out FILE")
+            if not self.reviewed:
+                seen = f"{address} " if self.terminal else "--plan FILE " if self.only_approved else ""
+                return Refusal("deletes need a review", f"reconciler apply {seen}--reviewed")
+            if not (self.terminal or digest in self.elsewhere):
+                return Refusal(_OWN_RUN, "reconciler approve FILE")
             return None
         if digest in self.approved:
             return None
         if action.tier is Tier.CONFIRM:
             covered = all(part & set(unattended) for part in verbs(action))
-            if covered and not action.facts & _NEVER_UNATTENDED:
+            if covered and action.address.kind.value not in NEVER and not action.facts & _NEVER_UNATTENDED:
                 return None
             if self._names(action):
                 return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reconciler_specs.errors import ReconcilerError
 
+from .left import state_of
 from .leftovers import leftovers
 from .plan import Options
 from .secret import digests
@@ -74,7 +75,7 @@ def secrets(space: Workspace, home: str | None) -> Iterator[Finding]:
         except ReconcilerError as error:
             yield Finding(f"{home_id}: {error}", bad=True, command=error.hint or "")
             continue
-        state = space.state_of(home_id)
+        state = state_of(space, home_id)
         now, before = digests(state.state.owned(space.setup.name) if state else {})
         found = list(leftovers(ref.place, ref.path, bytes.fromhex(str(ref.options["$key"])), now, before))
         for left in found:

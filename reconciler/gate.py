@@ -15,23 +15,25 @@ def verbs(action: Action) -> list[frozenset[str]]:
     """What a row does, as `policy.unattended` and `policy.raise` name it (`restore jobs`): one set of equivalent
     names per part of it. A policy covers the row if it has a name of each part."""
     kind = action.address.kind.value
+    restart = [frozenset({"restart home"})] if Fact.RESTARTS in action.facts else []
     if action.row is not Row.UPDATE:
         word = "recreate" if action.row is Row.MISSING else str(action.row)
-        return [frozenset({f"{word} {kind}"})]
+        return [frozenset({f"{word} {kind}"}), *restart]
     parts = {c.row for c in action.changes if c.writes}
     return [
         frozenset({f"{row} {kind}"} if row is FieldRow.RESTORE else {f"{row} {kind}", f"update {kind}"})
         for row in sorted(parts)
-    ]
+    ] + restart
 
 
 def rule(action: Action, raised: Mapping[str, str]) -> tuple[Tier, str]:
-    """(tier, the rule that gave it). `raised` is `policy.raise`: verb and kind → confirm | refuse; it only raises."""
+    """(tier, the rule that gave it, and the policy that raised it). `raised` is `policy.raise`: verb and kind →
+    confirm | refuse; it only raises."""
     tier, why = _floor(action)
     for name in sorted(n for part in verbs(action) for n in part if n in raised):
         wish = Tier(raised[name])
         if action.writes and _RANK[wish] > _RANK[tier]:
-            tier, why = wish, f"policy.raise: {name}"
+            tier, why = wish, f"{why}; policy.raise: {name}" if why else f"policy.raise: {name}"
     return tier, why
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler_specs.address import Address, Kind
+from reconciler_specs.address import Address, Kind, selects
 from reconciler_state.record import Owned
 
 from .action import Action, Fact, Hold, Row
 from .observe import Observation, Store, Unknown
+from .plan import Options
 from .provider import KindTraits, traits_of
 
 GUARDS = (
@@ -70,31 +71,50 @@ def lost_stores(
     return lost
 
 
-def limit_deletes(
-    actions: Sequence[Action], owned: Mapping[str, Owned], home: str, limit: int | None, allowed: Collection[str]
+def limited(
+    actions: Sequence[Action], owned: Mapping[str, Owned], home: str, limits: Mapping[str, int], options: Options
 ) -> list[Action]:
-    """Holds deletes that are too many at once, or that would leave none of a kind of which there were several."""
-    deletes = [a for a in actions if a.row is Row.DELETE and a.hold is None]
-    many = limit if limit is not None else max(FEW, int(len(owned) * SHARE))
-    kinds: dict[Kind, int] = defaultdict(int)
-    for path in owned:
-        kinds[Address.parse(f"{home}/{path}").kind] += 1
-    gone: dict[Kind, int] = defaultdict(int)
-    for action in deletes:
-        gone[action.address.kind] += 1
+    """Holds deletes and changes that are more than `policy.limits` lets a run do, and deletes that would leave none of
+    a kind of which there were several.
+
+    All deletes of the home count; of the changes, those that the targets take in: a run with fewer does fewer.
+    """
+    deletes = Counter(a.address.kind for a in actions if a.row is Row.DELETE and a.hold is None)
+    changes = Counter(a.address.kind for a in actions if _changes(a) and _taken_in(a, options.targets))
+    kinds = Counter(Address.parse(f"{home}/{path}").kind for path in owned)
+    many = {"deletes": max(FEW, int(len(owned) * SHARE)), **limits}
 
     def guarded(action: Action) -> Action:
-        if action.row is not Row.DELETE or action.hold is not None:
-            return action
         kind = action.address.kind
-        if len(deletes) > many and "many-deletes" not in allowed:
-            why = f"{len(deletes)} deletes in one run (more than {many})"
-            return _held(action, "many-deletes", why)
-        if gone[kind] > 1 and gone[kind] == kinds[kind] and "last-of-kind" not in allowed:
-            return _held(action, "last-of-kind", f"would delete every {kind} that this setup owns here")
+        if action.row is Row.DELETE and action.hold is None:
+            why = _too_many("deletes", deletes, kind, many)
+            if why and "many-deletes" not in options.allow:
+                return _held(action, "many-deletes", why)
+            if deletes[kind] > 1 and deletes[kind] == kinds[kind] and "last-of-kind" not in options.allow:
+                return _held(action, "last-of-kind", f"would delete every {kind} that this setup owns here")
+        elif _changes(action) and (why := _too_many("changes", changes, kind, many)):
+            # No flag lifts it: fewer at once do, or a limit that was reviewed with the setup.
+            return replace(action, hold=Hold(f"{why}; apply some by address", f"reconciler apply {action.address}"))
         return action
 
     return [guarded(a) for a in actions]
+
+
+def _changes(action: Action) -> bool:
+    return action.writes and action.row is not Row.DELETE
+
+
+def _taken_in(action: Action, targets: Sequence[str]) -> bool:
+    return not targets or any(selects(target, action.address) for target in targets)
+
+
+def _too_many(what: str, counts: Counter[Kind], kind: Kind, limits: Mapping[str, int]) -> str:
+    """Why a run would do too much, "" if it would not. `limits` are as in Policy."""
+    for name, number in ((what, counts.total()), (f"{what} {kind}", counts[kind])):
+        if name in limits and number > limits[name]:
+            of = f" of {kind}" if name != what else ""
+            return f"{number} {what}{of} in one run (more than {limits[name]})"
+    return ""
 
 
 def lifted(actions: Sequence[Action], allowed: Collection[str]) -> list[Action]:

@@ -11,7 +11,8 @@ from reconciler_state.history import Done, Run
 from reconciler_state.store import Physical
 
 from .errors import UsageError
-from .workspace import Workspace, physical
+from .left import left
+from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +86,10 @@ def _homes(space: Workspace) -> dict[str, Physical]:
     found = {}
     for home in space.setup.homes:
         try:
-            found[home] = physical(space.ref(home))
+            found[home] = space.physical(home)
         except ReconcilerError:
             continue  # a place that cannot be reached: its runs are told once it can
-    return {**found, **{label: Physical.of(state) for label, state in space.left()}}
+    return {**found, **{label: Physical.of(state) for label, state in left(space)}}
 
 
 def _taken_in(commands: Sequence[Command], target: str, space: Workspace) -> list[Command]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
 from reconciler_specs.address import Address, Kind
@@ -45,7 +46,8 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class HomeInputs:
-    """Everything a home's plan is made from. `observation` is Unknown when the home could not be read."""
+    """Everything a home's plan is made from. `observation` is Unknown when the home could not be read; `now`, with its
+    zone, is the moment that windows and grace periods are judged by."""
 
     ref: HomeRef
     owner: str
@@ -53,6 +55,7 @@ class HomeInputs:
     state: HomeState | None
     observation: Observation | Unknown
     policy: Policy
+    now: datetime
     formerly: Sequence[str] = ()
     first_contact: str = "ask"
     moved: Sequence[tuple[Address, Address]] = ()

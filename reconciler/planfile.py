@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ class Approved:
     the file from another one, `actor` is who made it (`reconciler.provenance`)."""
 
     rows: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
     run: str = ""
     actor: str = ""
     made: datetime = _NEVER
@@ -73,12 +74,14 @@ class Approved:
         return frozenset(self.rows) - moved
 
 
-def write(path: Path, plan: Plan, now: datetime, provenance: Provenance = _UNTOLD) -> None:
-    """Writes what `plan` asks approval for. 0600, by rename.
+def write(path: Path, plan: Plan, now: datetime, run: str = "", provenance: Provenance = _UNTOLD) -> None:
+    """Writes what `plan` asks approval for. 0600, by rename. `run` is the run that made it, if the provenance does
+    not say: a plan is no review for the run that made it.
 
     Raises UsageError, also where something else than a plan file is at `path`: it would be lost.
     """
-    text = json.dumps(document(plan, now, provenance), indent=2, ensure_ascii=True) + "\n"
+    known = replace(provenance, run=provenance.run or run)
+    text = json.dumps(document(plan, now, known), indent=2, ensure_ascii=True) + "\n"
     outfile.write(path, text, _is_plan, "plan file", "reconciler plan --out plan.json")
 
 
@@ -183,6 +186,7 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
         raise UsageError(f"{path}: its rows are not in proper form", hint=again) from error
     return Approved(
         {row.digest: row.address for row in rows},
+        str(document.get("digest", "")),
         who["run"],
         who["actor"],
         made,

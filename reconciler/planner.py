@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler_specs.address import Address, Kind, selects, split_field
@@ -13,13 +13,16 @@ from . import secret
 from .action import Action, Fact, Hold, Row
 from .bind import references
 from .contact import Contact
+from .freeze import froze
 from .gate import rule
 from .graph import order
-from .guards import Lost, lifted, limit_deletes, lost_stores, restarts
+from .guards import Lost, lifted, limited, lost_stores, restarts
 from .match import Triple, match, remembered
+from .notes import notes
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, Provider, traits_of
+from .retire import Grace
 from .rows import Rules, row
 from .versions import outside
 
@@ -78,9 +81,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         actions = [replace(a, needs=(*a.needs, head[0].address)) for a in actions]
     actions = [*contact.actions, *actions]
     actions = [_ruled(a, provider, observation, inputs, options, canons) for a in actions]
-    actions = limit_deletes(
-        actions, state.owned(inputs.owner), ref.id, inputs.policy.limits.get("deletes"), options.allow
-    )
+    actions = limited(actions, state.owned(inputs.owner), ref.id, inputs.policy.limits, options)
+    actions = [froze(a, inputs.policy.windows, inputs.now) for a in actions]
     actions = _emptied(_waiting(actions), state.owned(inputs.owner), ref.id)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
@@ -94,7 +96,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         state=state,
         hold=hold,
         guard=guard,
-        notes=(*observation.notes, *contact.notes, *_notes(inputs, observation, canons)),
+        notes=(*observation.notes, *contact.notes, *notes(inputs, observation, canons)),
         unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
         left_out=left_out,
         canons=canons,
@@ -175,6 +177,7 @@ def _rows(
         others=others,
         mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
         restores=restores(restore),
+        grace=Grace(inputs.now, inputs.policy.grace or 0) if inputs.policy.on_removed == "pause" else None,
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
@@ -228,7 +231,7 @@ def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Addr
     bases = {
         t.address: {n: b.declared for n, b in t.owned.fields.items() if n != "name"}
         for t, r in zip(triples, rows, strict=True)
-        if r.row is Row.DELETE and t.owned is not None
+        if (r.row is Row.DELETE or r.retires) and t.owned is not None
     }
     if not bases:
         return rows
@@ -374,22 +377,3 @@ def _home_hold(
     if not provisioning and not contacts.known(contact.state, inputs.owner):
         return Hold("first contact: this setup has not met this home", f"reconciler adopt {home}"), ""
     return None, ""
-
-
-def _notes(inputs: HomeInputs, observation: Observation, canons: Mapping[Address, Canon]) -> Collection[str]:
-    unchecked = [a.key for a, r in inputs.resources.items() if secret.UNCHECKED in r.options and not canons[a].held]
-    notes = (
-        [f"? not checked here, but by an apply that you agree to: {', '.join(sorted(set(unchecked)))}"]
-        if unchecked
-        else []
-    )
-    notes += inputs.undo.notes()
-    notes += [f"state: the record of {path} was damaged and is not used" for path in inputs.damaged]
-    before = inputs.state.version if inputs.state else ""
-    if before and observation.version and before != observation.version:
-        notes.append(f"the harness was {before} when we last wrote here, and is {observation.version} now")
-    if inputs.state and not inputs.shared:
-        mine = {inputs.owner, *inputs.formerly}
-        others = sorted(o for o, things in inputs.state.owners.items() if things and o not in mine)
-        notes += [f"setup {other} declares things here too; if that is meant: shared: true" for other in others]
-    return notes

@@ -18,6 +18,7 @@ from .match import Triple, place_id
 from .merge import clashes, shape_over
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import Canon, KindTraits, traits_of
+from .retire import Grace, retiring, returning
 from .values import from_base, members, same
 
 
@@ -27,6 +28,7 @@ class Rules:
 
     `restores(address, field)` says whether the command line named it with --restore. `others` are the other
     setups' owned sets on this home. `mine` are the (profile, kind, id) that this setup owns.
+    `grace` is how long what left the setup is kept, None if it is not.
     """
 
     owner: str
@@ -36,6 +38,7 @@ class Rules:
     others: Mapping[str, Mapping[str, Owned]]
     mine: frozenset[tuple[str, Kind, str]]
     restores: Callable[[Address, str], bool]
+    grace: Grace | None = None
 
 
 def row(triple: Triple, canon: Canon | None, rules: Rules) -> Action:
@@ -184,7 +187,7 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
         holds = _not_ours(address, observed, rules)
         if holds:
             hold = Hold(f"holds what we do not own: {', '.join(holds)}", f"reconciler release {address}")
-    return Action(
+    gone = Action(
         Row.DELETE,
         address,
         owned.id,
@@ -195,6 +198,7 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
         origin=owned.origin,
         needs=tuple(Address.parse(f"{address.home}/{n}") for n in owned.needs),
     )
+    return retiring(gone, owned, observed, rules.grace)
 
 
 def _edited(owned: Owned, observed: Observed) -> tuple[str, ...]:
@@ -286,7 +290,7 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
     names = [*canon.fields, *(n for n in bases if n not in canon.fields and n not in resource.unset)]
     changes = []
     for name in [*names, *sorted(resource.unset)]:
-        base, want = bases.get(name), canon.fields.get(name, ABSENT)
+        want, base = returning(owned, name, canon.fields.get(name, ABSENT))
         seen = observed.get(name) if observed else ABSENT
         if base is not None and same(want, base.declared) and same(seen, base.observed):
             continue  # at rest on both sides: in sync whatever its shape and mode, and nearly every field is
@@ -310,8 +314,8 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
     parts = traits_of(rules.traits, address.kind).parts & set(canon.fields)
     found = observed is not None and (not parts or any(observed.get(p) is not ABSENT for p in parts))
     origin = owned.origin if owned else ("adopted" if found else "created")
-    moved_protection = owned is not None and owned.protect != resource.protect
-    if not changes and not moved_protection:
+    kept = owned is not None and (owned.protect != resource.protect or owned.retired is not None)
+    if not changes and not kept:
         return Action(Row.IN_SYNC, address, harness_id, fingerprint=fingerprint)
     action = Action(
         Row.UPDATE,
@@ -323,6 +327,8 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
         notes=canon.notes,
         origin=origin,
         protect=resource.protect,
+        kept=kept,
+        reason="back in the setup" if owned is not None and owned.retired is not None else "",
         carries=resource.options,
     )
     who = observed.about.get("changed_by") if observed else None

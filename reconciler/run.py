@@ -24,6 +24,7 @@ from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan
 from .provider import Answer, Code, Door, Step, traits_of
+from .retire import recorded
 from .secret import with_former
 from .steps import steps
 from .values import from_base, members, same
@@ -67,7 +68,11 @@ class HomeRun:
             self._workspace.keep_key(plan.ref)
             found = plan.state if plan.serial else None
             self._journal.start(
-                owner=plan.owner, state=found, version=plan.version or "", run=self._run, who=self._workspace.who()
+                owner=plan.owner,
+                state=found,
+                version=plan.version or "",
+                run=self._run,
+                who=self._workspace.provenance().to_json(),
             )
             door: Door | None = None
             try:
@@ -280,7 +285,7 @@ class HomeRun:
             return missed(answer, lost, owned, tuple(wrong))
         if action.row is Row.FOLLOW:
             return Verdict(Outcome.NOT_APPLIED if wrong else Outcome.APPLIED, fields=tuple(wrong), owned=owned)
-        owned = self._own(action, answer, seen, owned, bases, frozenset(dropped))
+        owned = self._own(action, seen, owned, bases, frozenset(dropped), wrong)
         if wrong:
             verdict = missed(answer, lost, owned, tuple(wrong))
             return replace(verdict, owned=owned)
@@ -291,11 +296,11 @@ class HomeRun:
     def _own(
         self,
         action: Action,
-        answer: Answer | None,
         seen: Observed | Absent,
         owned: Owned | None,
         bases: Mapping[str, Base],
         dropped: frozenset[str],
+        wrong: Sequence[str],
     ) -> Owned | None:
         resource = self._plan.resources.get(action.address)
         if owned is None or action.row in (Row.CREATE, Row.MISSING):
@@ -306,9 +311,10 @@ class HomeRun:
                 if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
             }
             owned = Owned(harness_id, action.origin or "adopted", found=found)
-        owned = with_former(rebase(owned, bases, dropped), action)
+        canon = self._plan.canons.get(action.address)
+        owned = recorded(with_former(rebase(owned, bases, dropped), action), action, wrong, canon)
         if resource is None:
-            return owned if owned.fields else None
+            return owned if owned.fields or owned.retired else None
         return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)
 
     def _holds(self, address: Address, change: FieldChange, now: object, defaults: frozenset[str]) -> bool:

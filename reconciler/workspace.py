@@ -12,22 +12,22 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
-from reconciler_specs.shape import Json
+from reconciler_state.approvals import Approvals
+from reconciler_state.decisions import Decisions
 from reconciler_state.history import Run, restored, runs
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
 from reconciler_state.lock import lock_home
-from reconciler_state.record import HomeState
 from reconciler_state.store import Physical
 
-from . import fights
-from .action import Hold
+from . import fights, left
 from .errors import ProviderError
 from .losses import also_lost
 from .observe import Observation, Unknown, Wanted
@@ -35,6 +35,7 @@ from .place import LocalPlace, Place
 from .place_exec import ExecPlace
 from .plan import HomeInputs, HomePlan, Options, Plan
 from .planner import plan_home, restores
+from .provenance import Provenance, provenance
 from .provider import HomeRef, Provider
 from .undo import Undo
 from .undo import known as known_run
@@ -64,7 +65,7 @@ class Workspace:
         self._providers = providers
         self._places: dict[tuple[str, ...], Place] = {}
         self._refs: dict[str, HomeRef] = {}
-        self._who: Mapping[str, Json] | None = None
+        self._provenance: Provenance | None = None
 
     # -- homes -------------------------------------------------------------------------------------------------
 
@@ -83,6 +84,10 @@ class Workspace:
         if home_id not in self._refs:
             self._refs[home_id] = self._resolve(self.setup.homes[home_id])
         return self._refs[home_id]
+
+    def physical(self, home_id: str) -> Physical:
+        """The home as it is. Raises as `ref`."""
+        return physical(self.ref(home_id))
 
     def _resolve(self, home: Home) -> HomeRef:
         provider = self.provider(home.harness)
@@ -137,7 +142,7 @@ class Workspace:
 
     def plan(self, options: Options) -> Plan:
         """Observes every home that the targets touch, and plans all of them (L8)."""
-        homes = [h for h in self.setup.homes if self._touched(h, options.targets)]
+        homes = [h for h in self.setup.homes if left.touched(h, options.targets)]
         if options.undo:
             known_run(
                 options.undo, [r.run for h in homes for r in self.runs(self.ref(h)) if r.owner == self.setup.name]
@@ -151,9 +156,8 @@ class Workspace:
         else:
             plans = [self.plan_home(h, options) for h in homes]
         plans = self._one_home_once(plans)
-        return Plan(
-            self.setup.name, (*plans, *(self._left_home(state, label) for label, state in self._left(options.targets)))
-        )
+        gone = [(label, state) for label, state in left.left(self) if left.touched(label, options.targets)]
+        return Plan(self.setup.name, (*plans, *(left.held(self.setup.name, state, label) for label, state in gone)))
 
     def plan_home(self, home_id: str, options: Options) -> HomePlan:
         """One home's plan; a home that cannot be read has its reason in `failed`."""
@@ -199,6 +203,7 @@ class Workspace:
             state=state,
             observation=observation,
             policy=self.setup.policy_of(home.id),
+            now=self.now(),
             formerly=self.setup.formerly,
             first_contact=home.first_contact,
             moved=self.setup.moved,
@@ -216,11 +221,6 @@ class Workspace:
             return resources
         return self.vault.desired(resources, bytes.fromhex(str(ref.options["$key"])))
 
-    def _touched(self, home_id: str, targets: Sequence[str]) -> bool:
-        from fnmatch import fnmatchcase
-
-        return not targets or any(fnmatchcase(home_id, t.partition("/")[0]) for t in targets)
-
     def _one_home_once(self, plans: list[HomePlan]) -> list[HomePlan]:
         """E14: two homes of one setup may not be one physical home, whatever links lead there."""
         seen: dict[Physical, str] = {}
@@ -236,55 +236,6 @@ class Workspace:
             checked.append(plan)
         return checked
 
-    # -- homes whose block is gone -----------------------------------------------------------------------------
-
-    def _left(self, targets: Sequence[str]) -> Iterator[tuple[str, HomeState]]:
-        """Homes that this setup owns things in and no longer names: held whole (laws, presence)."""
-        named = set()
-        for home_id in self.setup.homes:
-            try:
-                named.add(physical(self.ref(home_id)))
-            except ReconcilerError:
-                home = self.setup.homes[home_id]
-                named.add(Physical("local", home.harness, home.path))
-        for where in self.store.list(skip=named):
-            state = self.store.read(where)
-            label = state.labels.get(self.setup.name) if state else None
-            if state is None or label is None or label in self.setup.homes:
-                continue
-            if state.owned(self.setup.name) and self._touched(label, targets):
-                yield label, state
-
-    def left(self) -> list[tuple[str, HomeState]]:
-        """(label, state) of homes that state knows and the setup no longer names."""
-        return list(self._left(()))
-
-    def left_homes(self) -> list[str]:
-        """Labels of homes that state knows and the setup no longer names."""
-        return [label for label, _ in self._left(())]
-
-    def _left_home(self, state: HomeState, label: str) -> HomePlan:
-        ref = HomeRef(label, state.harness, LocalPlace(), state.path)
-        count = len(state.owned(self.setup.name))
-        why = f"its block left the setup, and {count} thing(s) in it are ours; nothing is deleted"
-        hold = Hold(why, f"reconciler release {label}")
-        return HomePlan(ref, self.setup.name, state=state, lineage=state.lineage, serial=state.serial, hold=hold)
-
-    def state_of(self, home_id: str) -> HomePlan | None:
-        """A home's state as a plan without rows, for what changes state only; None if it has none."""
-        for label, state in self._left(()):
-            if label == home_id:
-                return self._left_home(state, label)
-        if home_id not in self.setup.homes:
-            return None
-        ref = self.ref(home_id)
-        found = self.store.read(physical(ref))
-        if found is None:
-            return None
-        return HomePlan(
-            ref, self.setup.name, state=found, lineage=found.lineage, serial=found.serial, version=found.version
-        )
-
     # -- what apply needs --------------------------------------------------------------------------------------
 
     def probe(self) -> None:
@@ -293,6 +244,12 @@ class Workspace:
 
     def journal(self, ref: HomeRef) -> Journal:
         return Journal.of(self.store.root, physical(ref), self.store.files)
+
+    def approvals(self) -> Approvals:
+        return Approvals(self.store.root, self.store.files)
+
+    def decisions(self) -> Decisions:
+        return Decisions(self.store.root, self.setup.name, self.store.files)
 
     @contextmanager
     def lock(self, ref: HomeRef) -> Iterator[HomeGuard]:
@@ -340,18 +297,26 @@ class Workspace:
         """As `runs`, of a home as it is."""
         return runs(Journal.of(self.store.root, where, self.store.files))
 
-    def who(self) -> Mapping[str, Json]:
-        """The provenance of what this process does, asked once."""
-        if self._who is None:
-            from .provenance import provenance
-
-            self._who = provenance(self.setup.files).to_json()
-        return self._who
+    def provenance(self) -> Provenance:
+        """Which commit the setup is at, and who runs us; asked once."""
+        if self._provenance is None:
+            self._provenance = provenance(self.setup.files)
+        return self._provenance
 
     def history(self, ref: HomeRef, path: str) -> list[str]:
         """What was done to one address, oldest first, as lines for a person."""
         past = self.journal(ref).history(path)
         return [f"{p.at[:19]}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
+
+    @staticmethod
+    def who() -> Provenance:
+        """Who runs us, in which run (tests replace it)."""
+        return provenance(())
+
+    @staticmethod
+    def now() -> datetime:
+        """The moment of a plan, in UTC (tests replace it)."""
+        return datetime.now(UTC)
 
     @staticmethod
     def pause(seconds: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class World:
         self.provider: Any = self.memory
         self.store = LocalStore(root / "state")
         self.text = ""
+        self.now = datetime(2026, 6, 3, 12, tzinfo=UTC)  # a Wednesday; moved on by tests of grace periods and windows
 
     def home(self, name: str = "main") -> MemoryHome:
         path = self.root / name
@@ -54,7 +56,9 @@ class World:
     def space(self) -> Workspace:
         setup = load_text(self.text, "setup.yaml", self.root)
         store = LocalStore(self.root / "state", self.store.files)
-        return Workspace(setup, store, {"hermes": self.provider})
+        space = Workspace(setup, store, {"hermes": self.provider})
+        space.now = lambda: self.now  # type: ignore[method-assign]
+        return space
 
     def plan(self, options: Options | None = None) -> Plan:
         return self.space().plan(options or Options())

@@ -20,6 +20,7 @@ COMMANDS = {
     "adopt": "adopt",
     "copy": "copy",
     "plan": "plan",
+    "approve": "approve",
     "apply": "apply",
     "provision": "apply",
     "capture": "capture",

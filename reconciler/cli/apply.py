@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,6 @@ import typer
 from .common import Allow, File, Json, State, Targets, Undo
 
 if TYPE_CHECKING:
-    from ..consent import Consent
     from ..event import Event
     from ..plan import Options, Plan
     from ..planfile import Approved
@@ -110,15 +108,16 @@ def _carry_out(
     json: bool = False,
 ) -> int:
     from ..apply import apply as carry_out
+    from .agreed import agreed, plan_file
     from .common import check_selected
     from .render.outcome import Reporter
 
-    approved = _approved(plan, space) if plan is not None else None
+    saved = plan_file(plan, space) if plan is not None else None
     made = space.plan(options)
     check_selected(made, (*options.targets, *options.restore))
     if not json:
         _show(made)
-    consent = _consent(made, options, approved, expect=expect, reviewed=reviewed, yes=yes, json=json)
+    consent = agreed(made, space, options, file=saved, expect=expect, reviewed=reviewed, yes=yes, json=json)
     if consent is None:
         return 5
     reporter = Reporter(quiet=json)
@@ -130,7 +129,7 @@ def _carry_out(
             reporter.tell(event)
 
         events_ = carry_out(made, consent, space, options, parallel=parallel, stop=stop, tell=tell)
-        for event in _against(approved, events_, made, options):
+        for event in _against(saved.approved if saved is not None else None, events_, made, options):
             told.append(event)
             tell(event)
     code = _code(made, told)
@@ -163,48 +162,6 @@ def _show(made: Plan) -> None:
 
     for text in plan_text(made, Style(sys.stdout)):
         out(text)
-
-
-def _consent(
-    made: Plan,
-    options: Options,
-    approved: Approved | None,
-    *,
-    expect: str | None,
-    reviewed: bool,
-    yes: bool,
-    json: bool,
-) -> Consent | None:
-    """What was agreed to; None when a person at a terminal said no."""
-    from ..consent import Consent
-    from ..errors import UsageError
-
-    everything = frozenset(digest for h in made.homes for digest in h.asked)
-    asked = Consent(yes=yes, reviewed=reviewed, named=options.targets, restore=options.restore, allow=options.allow)
-    if approved is not None:
-        return replace(asked, approved=approved.standing(made), only_approved=True)
-    if expect is not None:
-        if expect != made.digest:
-            raise UsageError(
-                f"The plan is no longer the expected one: its digest is {made.digest}, not {expect}.",
-                hint="reconciler plan",
-            )
-        return Consent(yes, everything, True, False, reviewed, options.targets, options.restore, options.allow)
-    if not everything or yes or json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return asked
-    from .render.ask import ask
-
-    if not ask(made, reviewed=reviewed):
-        return None
-    return Consent(yes, everything, False, True, reviewed, options.targets, options.restore, options.allow)
-
-
-def _approved(plan: Path, space: Workspace) -> Approved:
-    from datetime import UTC, datetime
-
-    from ..planfile import WITHIN, read
-
-    return read(plan, space.setup.name, datetime.now(UTC), space.setup.policy.confirm_within or WITHIN)
 
 
 @contextmanager

@@ -120,11 +120,12 @@ def check_targets(space: Workspace, targets: list[str]) -> tuple[str, ...]:
     from difflib import get_close_matches
 
     from ..errors import UsageError
+    from ..left import left
 
     homes = list(space.setup.homes)
     for target in targets:
         home = target.partition("/")[0]
-        if home not in homes and not any(c in home for c in "*?[") and home not in space.left_homes():
+        if home not in homes and not any(c in home for c in "*?[") and home not in [label for label, _ in left(space)]:
             close = get_close_matches(home, homes, 1)
             hint = f"did you mean {close[0]}?" if close else f"homes: {', '.join(homes) or 'none'}"
             raise UsageError(f"{target}: no home {home!r} in {space.setup.root.name}", hint=hint)
@@ -151,10 +152,11 @@ def check_known(space: Workspace, targets: Sequence[str]) -> None:
     from reconciler_specs.address import Address, selects, split_field
 
     from ..errors import UsageError
+    from ..left import left, state_of
 
     known = [str(address) for home in space.setup.homes for address in space.desired(home)]
-    for home in [*space.setup.homes, *space.left_homes()]:
-        state = space.state_of(home)
+    for home in [*space.setup.homes, *(label for label, _ in left(space))]:
+        state = state_of(space, home)
         known += [f"{home}/{path}" for path in (state.state.owned(space.setup.name) if state else {})]
     for target in targets:
         if target in space.setup.homes or any(selects(target, Address.parse(text)) for text in known):

@@ -81,7 +81,7 @@ def plan(
 
         from ..planfile import write
 
-        write(out, made, datetime.now(UTC), known or provenance(()))
+        write(out, made, datetime.now(UTC), provenance=known or provenance(()))
     for path in reports:
         _write_report(path, made, known, report_limit, [p for p in reports if p.suffix != ".md"])
     if shown is not Format.TEXT:

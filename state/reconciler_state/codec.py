@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from reconciler_specs.shape import Json
 
 from .errors import StateDamaged, StateError
-from .record import Base, HomeState, Owned
+from .record import Base, HomeState, Owned, Retired
 from .upgrade import FORMAT, upgrade
 
 _TEXTS: Final = ("place", "harness", "path", "lineage", "version")
@@ -62,6 +63,8 @@ def _thing(thing: Owned) -> Json:
         out["protect"] = True
     if thing.found:
         out["found"] = {k: list(v) for k, v in thing.found.items()}
+    if thing.retired:
+        out["retired"] = {"at": thing.retired.at, "was": dict(thing.retired.was)}
     return out
 
 
@@ -134,6 +137,11 @@ def _owned(record: Json) -> Owned:
         raise ValueError("'protect' is neither true nor false")
     if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
         raise ValueError("'found' is no map of lists")
+    retired = record.get("retired")
+    if retired is not None and not (
+        isinstance(retired, dict) and isinstance(retired.get("was"), dict) and _is_moment(retired.get("at"))
+    ):
+        raise ValueError("'retired' has no `at` and `was`")
     return Owned(
         id=record["id"],
         origin=record["origin"],
@@ -141,7 +149,16 @@ def _owned(record: Json) -> Owned:
         needs=tuple(needs),
         protect=protect,
         found={name: tuple(values) for name, values in found.items()},
+        retired=Retired(retired["at"], retired["was"]) if retired else None,
     )
+
+
+def _is_moment(value: Json) -> bool:
+    """Whether it is a time with its zone, as we write it."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> Mapping[str, Json]:

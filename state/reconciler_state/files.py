@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import stat
@@ -143,6 +144,17 @@ class Files:
         with self._named(folder), contextlib.suppress(FileExistsError):  # another run was quicker
             folder.mkdir(PRIVATE_DIR)
             self.sync_dir(folder.parent)
+
+    @contextlib.contextmanager
+    def alone(self, folder: Path) -> Iterator[None]:
+        """Keeps others who ask so from changing what is in a folder meanwhile. They are quick: it is waited for."""
+        with self._named(folder):
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(fd)
 
     # The calls that can fail half-way, one each, for tests to override.
 

@@ -20,10 +20,20 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
+class Retired:
+    """What left the setup and waits for its end: `at` is when that was seen (RFC 3339); `was` are the values that
+    pausing it has replaced, for its return."""
+
+    at: str
+    was: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Owned:
     """One owned thing. `origin` is `created` or `adopted`. `needs` are address paths (delete order hangs on them
     once the thing has left the setup). `protect` outlives its block in the setup. `found` holds the members of
-    declared sets that were in the home before us, per field (their removal is a `confirm`)."""
+    declared sets that were in the home before us, per field (their removal is a `confirm`). `retired` is None for what
+    is in the setup, or left it under `on_removed: delete`."""
 
     id: str
     origin: str
@@ -31,6 +41,7 @@ class Owned:
     needs: tuple[str, ...] = ()
     protect: bool = False
     found: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
+    retired: Retired | None = None
 
 
 @dataclass(frozen=True, slots=True)

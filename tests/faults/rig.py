@@ -166,9 +166,16 @@ class Rig:
         """Plans into a file and applies it, deletes included: a pipeline with a review."""
         return self.cli("apply", "--plan", str(self.plan_file()), "--reviewed", faults=faults, **env)
 
+    def elsewhere(self, *args: str) -> Done:
+        """The program in a run of its own: for a delete, another one than that of the apply."""
+        argv = ["setsid", "-w", *self._argv(args, ())]
+        env = self.environment()
+        done = subprocess.run(argv, cwd=self.root, env=env, capture_output=True, timeout=PATIENCE, check=False)
+        return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
     def plan_file(self) -> Path:
         """The file that `plan --out` would write now."""
-        planfile.write(self.root / "plan.json", self.plan(), datetime.now(UTC))
+        planfile.write(self.root / "plan.json", self.plan(), datetime.now(UTC), "the reviewer's run")
         return self.root / "plan.json"
 
     # -- in this process ---------------------------------------------------------------------------------------

@@ -60,14 +60,18 @@ def test_a_persons_own_things_survive_changes(rig: Rig) -> None:
 
 @pytest.mark.parametrize("consent", [Consent(), Consent(reviewed=True, terminal=True)], ids=["none", "reviewed only"])
 def test_apply_without_consent_writes_nothing(bare: Rig, consent: Consent) -> None:
-    """“Gate and consent”: `apply()` itself asks; neither home nor state has changed, the lock's note included."""
+    """“Gate and consent”: `apply()` itself asks; neither home nor state has changed, the lock's note included. That it
+    asked is recorded, once."""
     before = snapshot(bare.home)
     events = bare.apply(consent)
     assert {e.outcome for e in events if e.what == "outcome"} == {Outcome.WAITS, Outcome.SKIPPED} - (
         set() if any(e.outcome is Outcome.SKIPPED for e in events) else {Outcome.SKIPPED}
     )
     assert snapshot(bare.home) == before
-    assert not [p for p in bare.state.rglob("*") if p.is_file()]
+    files = {p: p.read_bytes() for p in bare.state.rglob("*") if p.is_file()}
+    assert [p.parent.name for p in files] == ["decisions"]
+    bare.apply(consent)
+    assert {p: p.read_bytes() for p in bare.state.rglob("*") if p.is_file()} == files
 
 
 def test_a_generator_that_nobody_iterates_does_nothing(bare: Rig) -> None:

@@ -41,7 +41,7 @@ c.create_job(name="plants", prompt="Mine.", schedule="every 9h", deliver="local"
 def test_a_job_changed_by_hand_after_the_plan(rig: Rig, code: str, row: str, words: str) -> None:
     """E1, E2, E4, E7, E30: the row is refused, the new difference is shown, the other rows go on."""
     rig.setup(SECOND)
-    made = rig.cli("plan", "--out", str(rig.root / "plan.json"))
+    made = rig.elsewhere("plan", "--out", str(rig.root / "plan.json"))
     assert made.code == 0, made.text
     brief = rig.job("brief")
     rig.hermes(code, brief["id"])
@@ -60,7 +60,7 @@ def test_a_double_of_an_owned_job(rig: Rig) -> None:
     """E6, L1: a namesake made by hand is not ours: the owned one is changed by its id, the other stays."""
     rig.setup(SECOND)
     brief = rig.job("brief")["id"]
-    rig.cli("plan", "--out", str(rig.root / "plan.json"))
+    rig.elsewhere("plan", "--out", str(rig.root / "plan.json"))
     rig.hermes(_DOUBLE)
     done = rig.cli("apply", "--plan", str(rig.root / "plan.json"), "--reviewed")
     assert done.code == 0, done.text
@@ -72,7 +72,7 @@ def test_a_double_of_an_owned_job(rig: Rig) -> None:
 def test_a_twin_of_what_is_to_be_created(rig: Rig) -> None:
     """E5, presence table: between plan and apply a person makes the job: a twin is never created."""
     rig.setup(SECOND)
-    rig.cli("plan", "--out", str(rig.root / "plan.json"))
+    rig.elsewhere("plan", "--out", str(rig.root / "plan.json"))
     rig.hermes(_TWIN)
     done = rig.cli("apply", "--plan", str(rig.root / "plan.json"), "--reviewed")
     assert (done.code, trouble(done)) == (4, []), done.text

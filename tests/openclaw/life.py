@@ -149,7 +149,7 @@ class Life(Story):
         """`reconciler apply` of a reviewed plan as a process of its own, which ends where a fault says."""
         file, state, reviewed = self.root / "setup.yaml", self.root / "state", self.root / "plan.json"
         file.write_text(text)
-        planfile.write(reviewed, self.plan(text), datetime.now(UTC))
+        planfile.write(reviewed, self.plan(text), datetime.now(UTC), "the reviewer's run")
         argv = [sys.executable, str(Path(driver.__file__)), *faults, "--", "apply", "--plan", str(reviewed)]
         argv += ["--reviewed", "-f", str(file), "--state", str(state)]
         paths = ":".join(str(Path(driver.__file__).parents[2] / part) for part in ("", "specs", "state", "providers"))

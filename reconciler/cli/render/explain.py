@@ -37,7 +37,7 @@ GUARDS = {
     "rebuild": "the home, or all we own of a store, is gone at once: make it again",
     "replaced-home": "the home at the path is another one than the one recorded",
     "unknown-version": "the harness's version is not tested or pinned",
-    "many-deletes": "more deletes than policy.limits.deletes (default: 5, or 30 % of what is owned)",
+    "many-deletes": "more deletes than policy.limits.deletes says (default: 5, or 30 % of what is owned)",
     "last-of-kind": "would delete every thing of a kind that the setup owns in the home",
     "restart": "the harness has to be restarted",
     "comment-loss": "a door will lose the comments of a file",

@@ -117,7 +117,7 @@ def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iter
     if reason:
         parts.append(safe(reason))
     line = "  ".join(parts)
-    if action.writes and action.tier is not Tier.AUTO:
+    if (action.writes or action.records) and action.tier is not Tier.AUTO:
         line += style(f"  [{action.tier}: {safe(action.rule)}]", "red" if action.tier is Tier.REFUSE else "yellow")
     yield line
     if action.row in (Row.CREATE, Row.MISSING) and action.hold is None:

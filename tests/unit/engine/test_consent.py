@@ -12,6 +12,7 @@ from reconciler.fields import FOUND
 from reconciler.gate import rule, verbs
 from reconciler.observe import ABSENT
 from reconciler_specs.address import Address
+from reconciler_specs.policy import ATTENDED, VERBS
 from reconciler_specs.shape import SCALAR
 
 JOB = Address.parse("main/default/jobs/brief")
@@ -75,6 +76,11 @@ DELETE = action(Row.DELETE, tier=Tier.CONFIRM)
 REFUSED = action(tier=Tier.REFUSE)
 ADOPT = action(Row.ADOPT, address=HOME, tier=Tier.CONFIRM)
 MISSING = action(Row.MISSING, tier=Tier.CONFIRM)
+RESTARTS = action(Row.UPDATE, change(FieldRow.SET), tier=Tier.CONFIRM, facts=frozenset({Fact.RESTARTS}))
+WIDENS = action(Row.UPDATE, change(FieldRow.SET), tier=Tier.CONFIRM, facts=frozenset({Fact.WIDENS_ACCESS}))
+SECRET = action(
+    Row.UPDATE, change(FieldRow.SET), tier=Tier.CONFIRM, address=Address.parse("main/default/secrets/BOT_TOKEN")
+)
 D = "d" * 32
 SEEN = frozenset({D})
 
@@ -103,7 +109,21 @@ PERMITS = [
     ("a delete without review", DELETE, Consent(yes=True, approved=SEEN, terminal=True), (), False),
     ("a delete reviewed at a terminal", DELETE, Consent(reviewed=True, approved=SEEN, terminal=True), (), True),
     ("a delete reviewed in a pipeline, without a plan", DELETE, Consent(yes=True, reviewed=True), (), False),
-    ("a delete reviewed with a plan", DELETE, Consent(reviewed=True, approved=SEEN, only_approved=True), (), True),
+    ("a delete reviewed with a plan of another run", DELETE,
+     Consent(reviewed=True, approved=SEEN, only_approved=True, elsewhere=SEEN), (), True),
+    ("a delete reviewed with a plan of this run", DELETE,
+     Consent(reviewed=True, approved=SEEN, only_approved=True), (), False),
+    ("a delete reviewed with a plan of this run, at a terminal", DELETE,
+     Consent(reviewed=True, approved=SEEN, only_approved=True, terminal=True), (), True),
+    ("a delete approved in another run", DELETE, Consent(reviewed=True, approved=SEEN, elsewhere=SEEN), (), True),
+    ("a delete approved, and not --reviewed", DELETE, Consent(yes=True, approved=SEEN, elsewhere=SEEN), (), False),
+    ("a confirm row approved", CONFIRM, Consent(approved=SEEN), (), True),
+    ("an approval that is over", CONFIRM, Consent(over={D: "approved by ann"}), (), False),
+    ("restart by its own name", RESTARTS, Consent(), ("set jobs", "restart home"), True),
+    ("restart is not covered by the change", RESTARTS, Consent(), ("set jobs",), False),
+    ("restart does not cover the change", RESTARTS, Consent(), ("restart home",), False),
+    ("access is never unattended", WIDENS, Consent(), ("set jobs",), False),
+    ("a secret is never unattended", SECRET, Consent(), ("set secrets", "update secrets"), False),
     ("a delete named and --yes, not reviewed", DELETE, Consent(yes=True, named=(str(JOB),)), (), False),
     ("refuse is final", REFUSED, Consent(True, SEEN, False, True, True, (str(JOB),)), (), False),
     ("an insider approves nothing", CONFIRM, Consent(approved=SEEN, terminal=True, insider="pid 7"), (), False),
@@ -129,6 +149,61 @@ def test_verbs_of_every_row_name_the_kind() -> None:
     for row in Row:
         for part in verbs(action(row, change(FieldRow.SET))):
             assert all(name.endswith(" jobs") for name in part)
+
+
+def test_every_verb_of_a_writing_row_can_be_said_in_a_policy() -> None:
+    """A row that no `policy.raise` could name would be out of its reach."""
+    words = {*VERBS, *ATTENDED}
+    for row in Row:
+        for field_row in FieldRow:
+            made = action(row, change(field_row), facts=frozenset({Fact.RESTARTS}))
+            if made.writes or row is Row.ADOPT:
+                assert {name.split()[0] for part in verbs(made) for name in part} <= words, (row, field_row)
+
+
+RULES = [
+    ("raised from nothing", action(), {"create jobs": "confirm"}, "policy.raise: create jobs"),
+    ("raised from a rule", action(Row.DELETE), {"delete jobs": "refuse"}, "deletes; policy.raise: delete jobs"),
+    ("what changes nothing is not said", action(Row.DELETE), {"delete jobs": "confirm"}, "deletes"),
+    ("a restart raised", RESTARTS, {"restart home": "refuse"}, "restarts the harness; policy.raise: restart home"),
+]
+
+
+@pytest.mark.parametrize(("what", "row", "raised", "said"), RULES, ids=[r[0] for r in RULES])
+def test_the_rule_and_the_policy_that_raised_it_are_said(
+    what: str, row: Action, raised: dict[str, str], said: str
+) -> None:
+    assert rule(row, raised)[1] == said
+
+
+def test_every_row_that_needs_more_than_auto_says_why() -> None:
+    for _what, row, raised, _tier in TIERS:
+        tier, why = rule(row, raised)
+        assert bool(why) or tier is Tier.AUTO
+
+
+def test_an_expired_approval_is_named() -> None:
+    refusal = Consent(over={D: "approved by ann (host) at noon"}).refusal(CONFIRM, D, ())
+    assert (
+        refusal is not None
+        and refusal.expired
+        and refusal.why.endswith("approved by ann (host) at noon, which is over")
+    )
+
+
+BASES = [
+    ("a plan", CONFIRM, Consent(approved=SEEN), "an approved plan"),
+    ("an approval", CONFIRM, Consent(approved=SEEN, vouched={D: "approved by ann"}), "approved by ann"),
+    ("a terminal", CONFIRM, Consent(approved=SEEN, terminal=True), "seen and agreed to"),
+    ("--yes", AUTO, Consent(yes=True), "--yes"),
+    ("by name", CONFIRM, Consent(yes=True, named=(str(JOB),)), "named on the command line"),
+    ("policy", CONFIRM, Consent(), "policy.unattended"),
+]
+
+
+@pytest.mark.parametrize(("what", "row", "consent", "said"), BASES, ids=[b[0] for b in BASES])
+def test_a_permitted_row_says_by_what(what: str, row: Action, consent: Consent, said: str) -> None:
+    assert consent.basis(row, D) == said
 
 
 def test_an_absent_claim_is_told_from_a_found_one() -> None:

@@ -14,7 +14,7 @@ from world import World, outcomes
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "plan").glob("*.yaml"))
 HEAD = "version: 1\nname: solo\n"
-CASE_KEYS = {"about", "setup", "before", "edit", "then", "options", "rows", "apply", "home", "after", "other"}
+CASE_KEYS = {"about", "setup", "before", "edit", "then", "options", "rows", "apply", "home", "after", "other", "at"}
 
 
 def options(data: dict[str, Any]) -> Options:
@@ -38,6 +38,7 @@ def told(action: Action, expected: dict[str, Any]) -> dict[str, Any]:
         "reason": action.hold.why if action.hold else action.reason,
         "notes": list(action.notes),
         "guard": action.guard,
+        "rule": action.rule,
     }
     shown = {}
     for key, value in expected.items():
@@ -65,6 +66,7 @@ def test_case(path: Path, tmp_path: Path) -> None:
         world.setup(case["other"])
         world.apply()
     world.edit(case.get("edit", ()))
+    world.now = case.get("at", world.now)
     world.setup(
         case["then"] if "version: 1" in case.get("then", "") else HEAD + case.get("then", case.get("setup", ""))
     )

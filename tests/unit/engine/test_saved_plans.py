@@ -154,7 +154,8 @@ def by_plan(world: World, file: Path) -> list[Event]:
     space, options = world.space(), Options()
     approved = planfile.read(file, "solo", NOW)
     plan = space.plan(options)
-    consent = Consent(approved=approved.standing(plan), only_approved=True, reviewed=True)
+    rows = approved.standing(plan)
+    consent = Consent(approved=rows, elsewhere=rows, only_approved=True, reviewed=True)  # made by another run
     events = [explained(event, plan, approved) for event in apply(plan, consent, space, options)]
     return [*events, *no_longer(plan, approved)]
 
@@ -242,7 +243,7 @@ def test_each_change_by_itself(name: str, tmp_path: Path) -> None:
 def test_a_squash_merge_does_not_make_it_stale(tmp_path: Path) -> None:
     """Commit, author, run and serials are provenance: another commit with the same content is the same plan."""
     at, file, plan = scene(tmp_path)
-    planfile.write(file, plan, NOW, Provenance("a" * 40, "topic", "ann", actor="ann", run="ci 7.1"))
+    planfile.write(file, plan, NOW, provenance=Provenance("a" * 40, "topic", "ann", actor="ann", run="ci 7.1"))
     at.state("still", lambda owned: owned)  # the serial moves
     assert {e.outcome for e in by_plan(at.world, file) if e.what == "outcome"} == {Outcome.APPLIED}
     approved = planfile.read(file, "solo", NOW)
