@@ -5,7 +5,6 @@ An approval is of row digests: it holds for the homes, objects and values that w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,7 +13,6 @@ from pathlib import Path
 from reconciler_state.approvals import Approval, Approved
 
 from . import planfile
-from .errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +23,13 @@ class ReviewedPlan:
     digest: str
     run: str
     rows: Mapping[str, str]
+    approved: planfile.Approved = field(default_factory=planfile.Approved)
 
 
 def reviewed_plan(path: Path, owner: str, now: datetime, within: int) -> ReviewedPlan:
     """Raises UsageError for what is no plan file of the setup `owner`, or is older than `within` seconds."""
-    rows = planfile.read(path, owner, now, within)
-    document = json.loads(path.read_bytes())
-    digest, run = document.get("digest"), document.get("run", "")
-    if not isinstance(digest, str) or not isinstance(run, str):
-        raise UsageError(f"{path}: does not say which plan it is", hint=f"reconciler plan --out {path}")
-    return ReviewedPlan(digest, run, rows)
+    approved = planfile.read(path, owner, now, within)
+    return ReviewedPlan(approved.digest, approved.run, approved.rows, approved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ def order(actions: Sequence[Action]) -> list[Action]:
     always come in the same order. Raises CycleError.
     """
     ranks = [(_phase(a), _KINDS[a.address.kind], str(a.address), i) for i, a in enumerate(actions)]
-    edges = _edges(actions)
-    if not edges:
+    found = edges(actions)
+    if not found:
         return [actions[i] for i in sorted(range(len(actions)), key=ranks.__getitem__)]
-    graph = _graph(actions, edges)
+    graph = _graph(actions, found)
     # Deletes come last as a whole; only among themselves do edges decide.
     out: list[Action] = []
     import networkx as nx
@@ -72,12 +72,12 @@ def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Add
     Of several failed ones the first by address is named.
     """
     lost = set(failed)
-    edges = _edges(actions)
-    if not edges or not lost:
+    found = edges(actions)
+    if not found or not lost:
         return {}
     import networkx as nx
 
-    graph = _graph(actions, edges)
+    graph = _graph(actions, found)
     waits: dict[Address, Address] = {}
     for address in sorted(lost):
         for start in (i for i, a in enumerate(actions) if a.address == address):
@@ -87,19 +87,19 @@ def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Add
     return waits
 
 
-def _edges(actions: Sequence[Action]) -> list[Edge]:
+def edges(actions: Sequence[Action]) -> list[Edge]:
     """(first, then) by index. A delete goes before the delete of what it needs; across the phases none."""
     places: dict[Address, list[int]] = {}
     for index, action in enumerate(actions):
         places.setdefault(action.address, []).append(index)
-    edges: list[Edge] = []
+    found: list[Edge] = []
     for then, action in enumerate(actions):
         for need in action.needs:
             for first in places.get(need, ()):
                 if _phase(actions[first]) != _phase(action):
                     continue
-                edges.append((then, first) if action.row is Row.DELETE else (first, then))
-    return edges
+                found.append((then, first) if action.row is Row.DELETE else (first, then))
+    return found
 
 
 def _graph(actions: Sequence[Action], edges: Sequence[Edge]) -> nx.DiGraph[Any]:

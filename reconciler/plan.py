@@ -154,7 +154,7 @@ class Plan:
     def digest(self) -> str:
         """Over every row that would be carried out; two plans with one digest do the same."""
         rows = sorted(h.digests[a.address] for h in self.homes for a in h.open)
-        return _sha([self.owner, rows])
+        return sha([self.owner, rows])
 
 
 def row_digest(ref: HomeRef, action: Action) -> str:
@@ -167,16 +167,16 @@ def row_digest(ref: HomeRef, action: Action) -> str:
     if action.source:
         # A value may be fetched only later, or change until then: what is approved is where it comes from.
         gone = sorted({str(c.row) for c in action.changes if c.row in (FieldRow.UNSET, FieldRow.RELEASE)})
-        return _sha([where, action.address.path, action.source, gone])
-    return _sha(
+        return sha([where, action.address.path, action.source, gone])
+    return sha(
         [
             where,
             str(action.row),
             action.address.path,
             action.id,
-            action.fingerprint if ref.keyed else [[c.field, unkeyed(_json(c.observed))] for c in action.changes],
+            action.fingerprint if ref.keyed else [[c.field, unkeyed(side_json(c.observed))] for c in action.changes],
             [
-                [c.field, str(c.row), _json(c.write) if c.writes else None, _json(c.declared)]
+                [c.field, str(c.row), side_json(c.write) if c.writes else None, side_json(c.declared)]
                 for c in action.changes
                 if c.writes or not c.held
             ],
@@ -185,7 +185,8 @@ def row_digest(ref: HomeRef, action: Action) -> str:
     )
 
 
-def _json(value: object) -> Json:
+def side_json(value: object) -> Json:
+    """A side of a field as JSON; what is absent, cleared or unknown is written out."""
     if value is ABSENT:
         return ABSENT_JSON
     if value is CLEAR:
@@ -194,7 +195,7 @@ def _json(value: object) -> Json:
 
 
 def unkeyed(value: Json) -> Json:
-    """The value with no digest in it: that something is hidden, and not what."""
+    """A value without the digests of secrets in it, which another run may make with another key (L5)."""
     if is_hidden(value):
         return {"$hidden": ""}
     if isinstance(value, dict):
@@ -202,6 +203,7 @@ def unkeyed(value: Json) -> Json:
     return [unkeyed(v) for v in value] if isinstance(value, list) else value
 
 
-def _sha(value: Json) -> str:
+def sha(value: Json) -> str:
+    """32 hex digits over a JSON value, whatever order its keys are in."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -153,7 +153,8 @@ LAZY = ("networkx", "pyjson5", "deepdiff", "rich", "ruamel", "httpx", "uvicorn",
 
 @pytest.mark.parametrize("argv", [["--help"], ["plan", "--nosuch"], ["plan"]], ids=" ".join)
 def test_a_command_imports_only_what_it_needs(argv: list[str], tmp_path: Path) -> None:
-    """`--help`, a usage error and a plan with nothing to do load none of the slow libraries."""
+    """`--help`, a usage error and a plan with nothing to do load none of the slow libraries, in a repository or not."""
+    (tmp_path / ".git").mkdir()
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text("_config_version: 33\n")
     (tmp_path / "setup.yaml").write_text(

@@ -60,7 +60,8 @@ def agreed(
     if file is not None:
         by = f"the plan file {file.digest}" + (f", made by {file.run}" if file.run else "")
         other = is_other(file.run, space.caller().run)
-        return replace(_with(consent, file.rows, by, other=other), only_approved=True, terminal=screen)
+        consent = _with(consent, file.approved.standing(made), by, other=other)
+        return replace(consent, only_approved=True, terminal=screen)
     if expect is not None:
         if expect != made.digest:
             raise UsageError(

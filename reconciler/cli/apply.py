@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,7 @@ from .common import Allow, File, Json, State, Targets, Undo
 if TYPE_CHECKING:
     from ..event import Event
     from ..plan import Options, Plan
+    from ..planfile import Approved
     from ..workspace import Workspace
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: agree to `auto` rows and to those you name.")]
@@ -129,7 +130,7 @@ def _carry_out(
             reporter.tell(event)
 
         events_ = carry_out(made, consent, space, options, parallel=parallel, stop=stop, tell=tell)
-        for event in chain(events_, _no_longer(made, saved.rows if saved is not None else {})):
+        for event in _against(saved.approved if saved is not None else None, events_, made, options):
             told.append(event)
             tell(event)
     code = _code(made, told)
@@ -149,28 +150,21 @@ def _carry_out(
     return code
 
 
+def _against(approved: Approved | None, events: Iterator[Event], made: Plan, options: Options) -> Iterator[Event]:
+    """The events of a run by a plan file: what it refuses is told by what has changed since, and so is what is left."""
+    if approved is None:
+        return events
+    from ..stale import explained, no_longer
+
+    return chain((explained(event, made, approved) for event in events), no_longer(made, approved, options.targets))
+
+
 def _show(made: Plan) -> None:
     from .render.plan import plan_text
     from .render.style import Style, out
 
     for text in plan_text(made, Style(sys.stdout)):
         out(text)
-
-
-def _no_longer(made: Plan, approved: Mapping[str, str]) -> Iterator[Event]:
-    """E30, E31: what a plan file approved and a fresh plan holds back is refused, with what it is now."""
-    from ..event import Event, Outcome
-
-    now = {str(a.address): (h, a) for h in made.homes for a in h.actions}
-    going_on = {str(a.address) for h in made.homes for a in h.open}
-    for address in dict.fromkeys(approved.values()):
-        if address in now and address not in going_on:
-            home, action = now[address]
-            if action.source and action.hold is None and not action.changes:
-                continue  # its source was asked, and gives what the home has
-            held = action.hold.why if action.hold else ", ".join(f"{c.field}: {c.row}" for c in action.changes)
-            reason = f"approved, and changed since: now {action.row}, {held or 'nothing to do'}"
-            yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
 
 
 @contextmanager

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import File, Json, State, Targets
+
+if TYPE_CHECKING:
+    from ..action import Action
+    from ..plan import Plan
 
 
 def register(app: typer.Typer) -> None:
@@ -18,7 +22,7 @@ def status(
     targets: Targets = None,
     everything: Annotated[bool, typer.Option("--all", help="List what is in sync, too.")] = False,
     detailed: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="2: would write; 3: something is held.")
+        bool, typer.Option("--detailed-exitcode", help="3: a home is not as it was applied, or something is held.")
     ] = False,
     json: Json = False,
     file: File = None,
@@ -27,7 +31,6 @@ def status(
     """Two letters per thing: the setup since the last apply, the home since the last apply."""
     from ..plan import Options
     from .common import check_selected, check_targets, workspace
-    from .plan import code
     from .render.status import status_json, status_text
     from .render.style import out
 
@@ -40,6 +43,25 @@ def status(
     for line in [status_json(made)] if json else status_text(made, everything=everything, secrets=secrets):
         out(line)
     return code(made, detailed=detailed)
+
+
+def code(made: Plan, *, detailed: bool) -> int:
+    """The exit code of a status: 4 as for a plan; with `detailed` 3 for drift and what is held, and never 2. What the
+    setup alone has changed is no drift."""
+    from .plan import code as of_plan
+
+    drifted = detailed and any(
+        home.hold or any(_drifted(action) for action in home.actions) for home in made.homes if not home.failed
+    )
+    return of_plan(made, detailed=False) or (3 if drifted else 0)
+
+
+def _drifted(action: Action) -> bool:
+    """Whether it is held, or puts back what somebody else has changed or taken away."""
+    from ..action import FieldRow, Row
+
+    held = action.hold is not None or bool(action.held_fields)
+    return held or action.row is Row.MISSING or any(c.row is FieldRow.RESTORE for c in action.changes)
 
 
 def show(

@@ -42,6 +42,8 @@ jobs:
   plants: {schedule: {every: 3h}, prompt: Water., deliver: local}
 """
 
+REPORTS = ("--report", "plan.r.md", "--report", "plan.r.html", "--report", "plan.r.json")
+
 
 @pytest.fixture
 def leaky(bare: Rig) -> Rig:
@@ -80,7 +82,9 @@ def test_no_command_shows_or_keeps_a_secret(leaky: Rig) -> None:
         ("plan", "--json", "--out", "plan.json"),
         ("adopt", str(leaky.home), "--as", "other", "--print", "--all"),
         ("adopt", "main"),
-        ("plan", "--out", "plan.json"),
+        ("plan", "--out", "plan.json", *REPORTS),
+        ("plan", "--format", "mermaid"),
+        ("plan", "--format", "dot"),
         ("apply", "--plan", "plan.json", "--reviewed", "--events", "events"),
         ("show", brief),
         ("show", brief, "--json"),
@@ -97,12 +101,15 @@ def test_no_command_shows_or_keeps_a_secret(leaky: Rig) -> None:
         ("status", "--json"),
         ("status",),
         ("plan", "--json"),
+        ("plan", *(word.replace("plan.", "drift.") for word in REPORTS)),
         ("capture", brief),
         ("apply", "--json", "--restore", brief),
     ]:
         done = leaky.cli(*command)
         assert (_leaks(done.text), trouble(done)) == ([], []), (command, done.text)
     assert _leaks_in(leaky.state, leaky.root / "plan.json", leaky.root / "events", leaky.file) == []
+    reports = sorted(leaky.root.glob("plan.*.*")) + sorted(leaky.root.glob("drift.*.*"))
+    assert len(reports) == 6 and _leaks_in(*reports) == []
 
 
 def test_adopt_writes_no_secret_into_a_setup(leaky: Rig) -> None:

@@ -176,6 +176,8 @@ _PLAIN = (
     (re.compile(r", by \S+; until "), ", by <who>; until "),
     (re.compile(r'"(by|host)": "[^"]+"'), r'"\1": "<who>"'),
     (re.compile(rf"\bby {re.escape(getpass.getuser())}\b"), "by <user>"),
+    (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
+    (re.compile(r'("(?:actor|host|run)": )"(?!ci )[^"]*"'), r'\1"<who>"'),
     # Who runs the tests, where, and in which run.
     (re.compile(r"\bsession \S+ \d+ \d+"), "session <run>"),
     (re.compile(r"\bby \S+ \(\S+\) at "), "by <who> at "),

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...past import Command, Past
+from ...words import show
 from .json import dump
 from .style import Style, safe
-from .value import show
 
 _MARKS = {"applied": ("✓", "green"), "settled": ("✓", "green"), "": ("?", "red"), "uncertain": ("?", "red")}
 

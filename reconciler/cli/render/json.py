@@ -12,16 +12,18 @@ from ...action import CLEAR, Action, FieldChange
 from ...event import Event
 from ...observe import ABSENT, Seen, Unknown
 from ...plan import HomePlan, Plan
+from ...provenance import Provenance
 from .plan import next_commands, tally
 
 
-def plan_json(plan: Plan) -> str:
-    """The plan as `{"format": "reconciler.plan/1", …}`."""
+def plan_json(plan: Plan, provenance: Provenance | None = None) -> str:
+    """The plan as `{"format": "reconciler.plan/1", …}`; what is known of where it is from as `provenance`."""
     return dump(
         {
             "format": "reconciler.plan/1",
             "setup": plan.owner,
             "digest": plan.digest,
+            **({"provenance": provenance.to_json()} if provenance is not None else {}),
             "homes": [home_dict(h) for h in plan.homes],
             "summary": dict(sorted(tally(plan).items())),
         }

@@ -9,10 +9,10 @@ from reconciler_specs.resource import Mode
 
 from ...action import Action, FieldChange, FieldRow, Row, Tier
 from ...fields import FOUND
-from ...observe import ABSENT
 from ...plan import HomePlan, Plan
+from ...words import show, sides
 from .style import Style, safe, width
-from .value import is_long, show, text_diff
+from .value import is_long, text_diff
 
 _SYMBOLS = {
     Row.PROVISION: ("+", "green"),
@@ -33,7 +33,7 @@ _SYMBOLS = {
     Row.REFUSED: ("✗", "red"),
 }
 _HELD = ("!", "yellow")
-_FIELD_WORDS = {
+FIELD_WORDS = {
     FieldRow.DRIFT: "changed in the home",
     FieldRow.CONFLICT: "changed in the home and in the setup",
     FieldRow.CLAIM: "",
@@ -45,8 +45,11 @@ _FIELD_WORDS = {
 }
 
 
-def plan_text(plan: Plan, style: Style, *, verbose: bool = False) -> Iterator[str]:
-    """The lines of a plan. Homes whose rows are the same are shown once, with all their names."""
+def plan_text(plan: Plan, style: Style, *, verbose: bool = False, head: str = "") -> Iterator[str]:
+    """The lines of a plan; `head` is one about where the setup is from. Homes whose rows are the same are shown once,
+    with all their names."""
+    if head:
+        yield style(head, "dim")
     for homes in _alike(plan.homes):
         yield from _home(homes, style, verbose)
     yield from _summary(plan, style)
@@ -109,7 +112,7 @@ def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iter
     held = action.hold is not None or (bool(action.held_fields) and not action.writes)
     symbol, colour = _HELD if held else _SYMBOLS.get(action.row, ("·", "dim"))
     name = action.address.path or "the home"
-    word = str(action.row) if action.row is not Row.UPDATE else _update_word(action)
+    word = str(action.row) if action.row is not Row.UPDATE else update_word(action)
     parts = [f"  {style(symbol, colour)} {style(safe(name), 'bold' if action.writes else 'dim')}", style(word, colour)]
     reason = action.hold.why if action.hold is not None else action.reason
     if reason:
@@ -135,7 +138,7 @@ def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iter
         yield f"      next: {style(safe(command), 'cyan')}"
 
 
-def _update_word(action: Action) -> str:
+def update_word(action: Action) -> str:
     rows = {c.row for c in action.changes}
     for field_row in (FieldRow.CONFLICT, FieldRow.BLOCKED, FieldRow.DRIFT, FieldRow.RESTORE, FieldRow.SET):
         if field_row in rows:
@@ -149,12 +152,8 @@ def _update_word(action: Action) -> str:
 
 
 def _field(change: FieldChange, style: Style) -> Iterator[str]:
-    before: object = change.observed
-    after: object = change.write if change.writes else change.declared
-    if change.row in (FieldRow.DRIFT, FieldRow.CONFLICT):
-        base = change.base.observed if change.base else ABSENT
-        before, after = base, change.observed
-    words = _FIELD_WORDS.get(change.row, "")
+    before, after = sides(change)
+    words = FIELD_WORDS.get(change.row, "")
     if change.row is FieldRow.DRIFT and change.mode is Mode.WATCH:
         words += " (watched)"
     tail = style(f"  {words}", "dim") if words else ""

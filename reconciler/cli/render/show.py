@@ -11,10 +11,10 @@ from reconciler_specs.address import Address, split_field
 from ...errors import UsageError
 from ...observe import ABSENT, Observed, Unknown
 from ...plan import Options
+from ...words import show
 from ...workspace import Workspace
 from .json import value
 from .style import safe
-from .value import show
 
 
 def _sides(space: Workspace, target: str) -> dict[str, Any]:

@@ -13,6 +13,10 @@ import pytest
 from reconciler import planfile
 from reconciler.action import Action, FieldRow, Row
 from reconciler.cli.render.ask import question
+from reconciler.cli.render.json import plan_json
+from reconciler.cli.render.report import report
+from reconciler.cli.render.report_html import report_html
+from reconciler.cli.render.report_md import report_md
 from reconciler.consent import Consent
 from reconciler.event import Outcome
 from reconciler.plan import Options
@@ -157,12 +161,32 @@ def test_a_plan_file_approves_a_rotation_that_only_apply_can_see(world: World, t
     file = tmp_path / "plan.json"
     planfile.write(file, world.plan(), NOW)
     approved = planfile.read(file, "solo", NOW)
-    events = world.apply(Consent(approved=frozenset(approved), only_approved=True))
+    events = world.apply(Consent(approved=frozenset(approved.rows), only_approved=True))
     assert [e.outcome for e in events if e.what == "outcome"] == [Outcome.APPLIED]
     assert kept(world) == OLD
     source.write_text(CANARY)
     assert not world.apply(Consent(only_approved=True))  # nobody agreed to ask its source
     assert kept(world) == OLD
+
+
+@pytest.mark.parametrize("before", [None, OLD])
+def test_no_report_and_no_plan_file_shows_a_value(
+    world: World, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    """Delivered, and rotated: named, with where the value comes from, and no digest of it either."""
+    monkeypatch.setenv("SOURCE", before or CANARY)
+    setup(world, {"env": "SOURCE"})
+    if before:
+        world.apply()
+        monkeypatch.setenv("SOURCE", CANARY)
+    plan = world.plan()
+    digests = {str(c.write) for a in plan.homes[0].open if a.source for c in a.changes}
+    view = report(plan)
+    for made in (report_md(view), report_html(view), plan_json(plan), json.dumps(planfile.document(plan, NOW))):
+        assert "BOT_TOKEN" in made and CANARY not in made and OLD not in made
+    for made in (report_md(view), report_html(view), json.dumps(planfile.document(plan, NOW))):
+        assert "from env SOURCE" in made or "from $SOURCE" in made
+        assert not [d for d in digests if d in made] and "$hidden" not in made
 
 
 def test_a_source_that_fails_holds_what_needs_it(world: World) -> None:
