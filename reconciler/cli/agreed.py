@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reconciler_state.approvals import Approvals
-
     from ..approval import ReviewedPlan
     from ..consent import Consent
     from ..plan import Options, Plan
@@ -22,13 +20,6 @@ def within(space: Workspace) -> int:
     from ..planfile import WITHIN
 
     return space.setup.policy.confirm_within or WITHIN
-
-
-def approvals(space: Workspace) -> Approvals:
-    """The approvals that lie with the workspace's state."""
-    from reconciler_state.approvals import Approvals
-
-    return Approvals(space.store.root, space.store.files)
 
 
 def plan_file(path: Path, space: Workspace) -> ReviewedPlan:
@@ -85,7 +76,7 @@ def _approved(space: Workspace, options: Options, *, reviewed: bool, yes: bool) 
     from ..consent import Consent
     from .render.style import err, safe
 
-    found, wrong = approvals(space).read(space.setup.name)
+    found, wrong = space.store.approvals().read(space.setup.name)
     for why in wrong:
         err(f"note: {safe(why)}")
     now = standing(found, space.now(), within(space), space.caller().run)

@@ -50,7 +50,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
 
     from ..approval import holds, until
     from ..errors import UsageError
-    from .agreed import approvals, plan_file, within
+    from .agreed import plan_file, within
     from .render.approve import approved_json, approved_text
     from .render.style import out
 
@@ -66,7 +66,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
         raise UsageError(why, hint="approve from a shell of your own")
     approval = Approval(rows, who.actor, who.host, who.run, now, who.pipeline)
     held = within(space)
-    added = approvals(space).add(space.setup.name, plan.digest, approval, lambda given: holds(given, now, held))
+    added = space.store.approvals().add(space.setup.name, plan.digest, approval, lambda given: holds(given, now, held))
     if added:
         _record(space, Said.APPROVED, rows, f"plan {plan.digest}")
     ends = until(approval, held)
@@ -126,11 +126,11 @@ def _record(space: Workspace, said: object, rows: Mapping[str, str], why: str) -
 def _list(space: Workspace, json: bool) -> int:
     from ..approval import standing
     from ..plan import Options
-    from .agreed import approvals, within
+    from .agreed import within
     from .render.approve import list_json, list_text
     from .render.style import err, out, safe
 
-    found, wrong = approvals(space).read(space.setup.name)
+    found, wrong = space.store.approvals().read(space.setup.name)
     for why in wrong:
         err(f"note: {safe(why)}")
     now = standing(found, space.now(), within(space), space.caller().run)

@@ -1,6 +1,8 @@
 """Approvals: who agreed to which rows of a plan and when; one small file `approvals/PLAN.json` per plan digest.
 
-A file is replaced whole, under the folder's lock; what is not in proper form counts for nothing and is named.
+A file is replaced whole, under the folder's lock; what is not in proper form counts for nothing and is named. Where
+state is on a branch the files are there (`shared_approvals`), so that who approves and who applies need not be on one
+machine.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -54,7 +57,7 @@ class Approvals:
         """Those of a setup, by plan; and why each file that cannot be read does not count."""
         found: list[Approved] = []
         wrong: list[str] = []
-        for name in self._files.names(self._folder):
+        for name in self.names():
             plan = name.removesuffix(".json")
             if not name.endswith(".json") or not _DIGEST.match(plan):
                 continue
@@ -79,38 +82,58 @@ class Approvals:
         form: it is not ours to overwrite."""
         if not all(_DIGEST.match(digest) for digest in (plan, *approval.rows)):
             raise StateError("the plan is known by no digest of ours", hint="reconciler plan --out plan.json")
-        self._files.mkdir(self._folder)
-        with self._files.alone(self._folder):
-            before = self._of(plan)
-            if before is not None and before.setup != setup:
-                raise _damaged(self._path(plan), f"is of the setup {before.setup!r}, and this is {setup!r}")
-            kept = [a for a in (before.approvals if before else ()) if holds(a)]
-            same = (a for a in kept if (a.by, a.host, a.run) == (approval.by, approval.host, approval.run))
-            if approval.rows.keys() <= {digest for a in same for digest in a.rows}:
-                return False
-            self._files.write(self._path(plan), _encode(Approved(plan, setup, (*kept, approval))))
-        return True
-
-    def _path(self, plan: str) -> Path:
-        return self._folder / f"{plan}.json"
+        with self.alone():
+            while True:
+                before = self._of(plan)
+                if before is not None and before.setup != setup:
+                    raise damaged(self.label(plan), f"is of the setup {before.setup!r}, and this is {setup!r}")
+                kept = [a for a in (before.approvals if before else ()) if holds(a)]
+                same = (a for a in kept if (a.by, a.host, a.run) == (approval.by, approval.host, approval.run))
+                if approval.rows.keys() <= {digest for a in same for digest in a.rows}:
+                    return False
+                if self.put(plan, _encode(Approved(plan, setup, (*kept, approval))), approval):
+                    return True
 
     def _of(self, plan: str) -> Approved | None:
-        path = self._path(plan)
-        if self._files.size(path) > LARGEST:
-            raise _damaged(path, "is too large")
-        data = self._files.read(path)
+        data = self.content(plan)
         if data is None:
             return None
         try:
             approved = _decode(json.loads(data))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise _damaged(path, "is not what we wrote") from error
+            raise damaged(self.label(plan), "is not what we wrote") from error
         if approved.plan != plan:
-            raise _damaged(path, "is of another plan than its name says")
+            raise damaged(self.label(plan), "is of another plan than its name says")
         return approved
 
+    # -- where the files are --------------------------------------------------------------------------------------
 
-def _damaged(path: Path, why: str) -> StateError:
+    def label(self, plan: str) -> Path:
+        """What messages call a plan's file."""
+        return self._folder / f"{plan}.json"
+
+    def names(self) -> Sequence[str]:
+        """The files' names. Raises StateError."""
+        return self._files.names(self._folder)
+
+    def content(self, plan: str) -> bytes | None:
+        """A plan's file, None if there is none. Raises StateError."""
+        if self._files.size(self.label(plan)) > LARGEST:
+            raise damaged(self.label(plan), "is too large")
+        return self._files.read(self.label(plan))
+
+    def put(self, plan: str, data: bytes, approval: Approval) -> bool:
+        """Replaces a plan's file; `approval` is what is new in it. False iff somebody else was quicker."""
+        self._files.write(self.label(plan), data)
+        return True
+
+    def alone(self) -> AbstractContextManager[None]:
+        """One writer of this machine at a time."""
+        self._files.mkdir(self._folder)
+        return self._files.alone(self._folder)
+
+
+def damaged(path: Path, why: str) -> StateError:
     return StateError(f"{path}: {why}; it approves nothing", hint="look at it, take it away, and approve again")
 
 

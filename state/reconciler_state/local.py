@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from .approvals import Approvals
 from .codec import body, decode, encode
 from .errors import StateDamaged, StateError, StateMoved, StateTooNew
 from .files import Files
@@ -58,6 +59,10 @@ class LocalStore:
 
     def journal(self, physical: Physical) -> Journal:
         return Journal.of(self.folder, physical, self.files)
+
+    def approvals(self) -> Approvals:
+        """Where approvals are kept."""
+        return Approvals(self.root, self.files)
 
     # What a store that is shared does more.
 

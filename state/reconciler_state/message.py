@@ -32,7 +32,7 @@ def message(verb: str, new: Records, earlier: Records) -> str:
     if len(lines) > ROWS:
         lines = [*lines[:ROWS], f"… and {len(lines) - ROWS} more: the journal has them"]
     parts = [[f"{verb} {run.get('home') or 'a home'}: {said}"], lines, _about(run)]
-    return _plain("\n\n".join("\n".join(part) for part in parts if part))
+    return plain("\n\n".join("\n".join(part) for part in parts if part))
 
 
 def _about(run: Mapping[str, Any]) -> list[str]:
@@ -52,6 +52,6 @@ def _row(begin: Mapping[str, Any]) -> str:
     return f"{begin.get('row', '')}  {begin.get('path') or '(the home)'}"
 
 
-def _plain(text: str) -> str:
-    """Without what a terminal would obey: a setup's keys may be anything."""
+def plain(text: str) -> str:
+    """The words of a commit without what a terminal would obey: a setup's keys may be anything."""
     return "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text) + "\n"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from .approvals import Approvals
 from .branch import Branch
 from .errors import StateError, StateMoved
 from .files import Files
@@ -20,6 +21,7 @@ from .layout import FilesThere
 from .local import LocalStore, Repair
 from .mirror import Mirror
 from .record import HomeState
+from .shared_approvals import SharedApprovals
 from .store import Physical
 
 
@@ -76,6 +78,9 @@ class SharedStore(LocalStore):
             return self.mirror.sharing(physical.key, data, self._stood.get(physical.key))
 
         return Journal.of(self.folder, physical, self.files, share, self._texts)
+
+    def approvals(self) -> Approvals:
+        return SharedApprovals(self.root, self.files, self.branch, self.mirror)
 
     def _all(self, skip: Collection[str] = ()) -> Iterator[HomeState | StateError]:
         self._once()
