@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, selects
 from reconciler_specs.errors import ReconcilerError
+from reconciler_state.decisions import Decision
 from reconciler_state.history import Done, Run
 from reconciler_state.store import Physical
 
+from .apply import decisions
 from .errors import UsageError
 from .left import left
 from .workspace import Workspace
@@ -45,10 +47,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """`commands`, newest first; `unread` says of homes why their journal could not be read."""
+    """`commands`, newest first; `unread` says of homes why their journal could not be read. `decisions` are those of
+    the gate about the target, oldest first: what was approved, and what waits or was refused."""
 
     commands: Sequence[Command]
     unread: Mapping[str, str]
+    decisions: Sequence[Decision] = ()
 
 
 def _address(home: str, row: Done) -> str:
@@ -78,7 +82,8 @@ def past(space: Workspace, which: str = "") -> Past:
         return Past(commands, unread)
     if which in found:
         return Past([c for c in commands if c.run == which], unread)
-    return Past(_taken_in(commands, which, space), unread)
+    said = [d for d in decisions(space).read() if selects(which, Address.parse(d.address))]
+    return Past(_taken_in(commands, which, space), unread, said)
 
 
 def _homes(space: Workspace) -> dict[str, Physical]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
+
+from reconciler_state.decisions import Said
 
 from ...past import Command, Past
 from ...words import show
@@ -20,6 +23,10 @@ def history_text(past: Past, which: str, limit: int) -> Iterator[str]:
     style = Style(sys.stdout)
     for home, why in past.unread.items():
         yield f"{style('✗', 'red')} {safe(home)}: its journal cannot be read: {safe(why)}"
+    for decision in past.decisions[-limit:]:
+        if decision.said is not Said.PERMITTED:  # that is the run's row
+            what = f"{safe(decision.address)}  {decision.row}  {decision.said}: {safe(decision.why)}"
+            yield f"… {decision.at[:19]}  {what}" + (f"  by {safe(decision.by)}" if decision.by else "")
     if not past.commands:
         yield "Nothing was done yet." if not which else f"Nothing was done to {safe(which)} yet."
         return
@@ -74,6 +81,7 @@ def history_json(past: Past) -> str:
             "format": "reconciler.history/1",
             "runs": [_run(command) for command in past.commands],
             "unread": dict(past.unread),
+            "decisions": [asdict(decision) for decision in past.decisions],
         }
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reconciler.action import Row
+from reconciler.cli.render.history import history_json
 from reconciler.consent import Consent
 from reconciler.errors import UsageError
 from reconciler.past import past
@@ -158,3 +160,12 @@ def test_what_changed_state_only_needs_no_undo(row: str) -> None:
         {"what": "outcome", "run": "r", "intent": "i", "outcome": "applied"},
     ]
     assert of(told(entries), "r", "solo").notes() == []
+
+
+def test_the_document_of_a_run(world: World) -> None:
+    world.setup(jobs(LESS))
+    world.apply()
+    [run] = json.loads(history_json(past(world.space(), last(world))))["runs"]
+    [row] = run["rows"]
+    assert (row["address"], row["row"], row["outcome"]) == ("main/default/jobs/brief", "update", "applied")
+    assert row["before"] == {"prompt": "Write."} and run["who"]["actor"] and row["door"]
