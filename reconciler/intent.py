@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
-from reconciler_state.journal import Done, Planned
+from reconciler_state.journal import Done, Intent, Planned
 from reconciler_state.record import HomeState
 
 from .action import Action, FieldRow, Row
 from .bind import as_json
 from .observe import Observation, Unknown
 from .plan import HomePlan, row_digest, unkeyed
-from .provider import KindTraits
+from .provider import KindTraits, traits_of
 from .redact import scrub
 from .verdict import Verdict
 
@@ -67,6 +67,27 @@ def ended(verdicts: Sequence[tuple[Action, Verdict]], intents: Mapping[Address, 
         )
         for action, verdict in verdicts
     ]
+
+
+def settled(
+    open_: Sequence[Intent], plan: HomePlan, state: HomeState, traits: Mapping[Kind, KindTraits]
+) -> tuple[list[Done], list[Intent]]:
+    """What a run that was cut off left open: how each ended, now that `state` says what was found of it (L11); and
+    those that stay open, since nobody could look."""
+    owned = state.owned(plan.owner)
+    closed, still = [], []
+    for intent in open_:
+        address = Address.parse(f"{plan.id}/{intent.path}") if intent.path else Address(plan.id)
+        store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
+        if isinstance(plan.observation.things.get(store), Unknown):
+            still.append(intent)
+            continue
+        said = "found" if intent.path in owned else "not found"
+        if said == "not found" and traits_of(traits, address.kind).write_only:
+            # Whether it was done nobody will ever know; doing it again changes nothing if it was.
+            said = "nothing shows whether it was done; it is planned again"
+        closed.append(Done(intent.intent, "settled", said, id=intent.id))
+    return closed, still
 
 
 def unmanaged(observation: Observation, state: HomeState) -> Mapping[str, Sequence[str]]:

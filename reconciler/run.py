@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.shape import Class
-from reconciler_state.journal import Done, Intent, Planned
+from reconciler_state.journal import Intent, Planned
 from reconciler_state.record import Base, HomeState, Owned
 
 from . import restart
@@ -19,7 +19,7 @@ from .action import CLEAR, Action, FieldChange, FieldRow, Row
 from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome, Tell, untold
-from .intent import ended, planned, unmanaged
+from .intent import ended, planned, settled, unmanaged
 from .match import place_id, remembered
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
@@ -146,7 +146,8 @@ class HomeRun:
         self._clear |= observation.clear
         self._remember(verdicts)
         name = door.name if door is not None else ""
-        self._journal.done([*self._settled(), *ended(verdicts, intents, name)])
+        closed, self._open = settled(self._open, self._plan, self._state, self._provider.traits)
+        self._journal.done([*closed, *ended(verdicts, intents, name)])
         for action, verdict in verdicts:
             yield self._outcome(action, verdict, door)
         if any(a.code is Code.HARMED for a in answers.values()):
@@ -363,19 +364,6 @@ class HomeRun:
     def _write(self, state: HomeState) -> None:
         self._state = self._workspace.store.write(state, expected_serial=self._stored)
         self._stored = self._state.serial
-
-    def _settled(self) -> list[Done]:
-        """Closes what a run that was cut off left open, once state says what was found of it (L11)."""
-        owned = self._state.owned(self._plan.owner)
-        closed = [i for i in self._open if not self._unseen(i)]
-        self._open = [i for i in self._open if self._unseen(i)]
-        return [Done(i.intent, "settled", "found" if i.path in owned else "not found", id=i.id) for i in closed]
-
-    def _unseen(self, intent: Intent) -> bool:
-        """Whether the store that an intent was for could not be read: then nobody has looked, and it stays open."""
-        address = Address.parse(f"{self._plan.id}/{intent.path}") if intent.path else Address(self._plan.id)
-        store = ("" if address.kind is Kind.PROFILE else address.profile, address.kind)
-        return isinstance(self._plan.observation.things.get(store), Unknown)
 
     def _last_look(self) -> Iterator[Event]:
         """L9: at the end of the run everything written is looked at once more."""

@@ -122,8 +122,9 @@ def seen(home: Path, below: Iterable[str], name: str) -> tuple[Path | None, dict
 
 def sync(home: Path, folder: Path, files: Mapping[str, str], there: Iterable[str]) -> None:
     """Makes the folder exactly `files`; of `there`, the files that were read, those that are no more of them go.
-    Each file is whole or as it was. Raises OSError."""
-    for path, text in files.items():
+    Each file is whole or as it was. SKILL.md comes last: a folder without one is no skill, so that one that was cut off
+    in the middle is made again, and is nobody's own. Raises OSError."""
+    for path, text in sorted(files.items(), key=lambda file: file[0] == SKILL):
         with _opened(home, (folder / path).parent, make=True) as inside:
             _write(inside, Path(path).name, text.encode())
     for path in sorted(set(there) - set(files)):
