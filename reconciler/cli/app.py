@@ -30,8 +30,9 @@ COMMANDS = {
     "history": "history",
     "doctor": "doctor",
     "state": "state",
+    "gitops": "gitops",
 }
-WRITING = frozenset({"adopt", "apply", "provision", "capture", "release"})
+WRITING = frozenset({"adopt", "apply", "provision", "capture", "release", "gitops"})
 app = typer.Typer(
     name="reconciler",
     no_args_is_help=True,
