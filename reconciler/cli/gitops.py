@@ -68,7 +68,8 @@ def run(
     from reconciler_state.files import Files
 
     from ..errors import UsageError
-    from ..gitops.loop import Loop, Terms, alone
+    from ..gitops.loop import Loop, Terms
+    from ..gitops.record import alone
     from ..gitops.source import Source
     from .common import check_guards, setup_path, state_dir, workspace
 

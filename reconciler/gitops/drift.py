@@ -54,7 +54,9 @@ def _of(home: HomePlan) -> Iterator[Drift]:
 def _made(home: HomePlan, action: Action, change: FieldChange | None) -> Drift:
     field = change.field if change else ""
     observed = change.observed if change else ABSENT
-    key = json.dumps([str(action.address), field, str(action.row), _json(observed)], sort_keys=True, ensure_ascii=True)
+    key = json.dumps(
+        [str(action.address), field, str(action.row), as_json(observed)], sort_keys=True, ensure_ascii=True
+    )
     return Drift(
         home.id,
         str(action.address),
@@ -86,7 +88,14 @@ def _shown(value: object) -> object:
     return [_shown(v) for v in value] if isinstance(value, list) else value
 
 
-def _json(value: Seen) -> object:
+def as_json(value: Seen) -> object:
+    """A value as JSON that tells it from any other, for a digest."""
     if value is ABSENT:
         return {"$absent": True}
     return {"$unknown": True} if isinstance(value, Unknown) else value
+
+
+def puts_back(action: Action) -> bool:
+    """Whether all that a row would write is what somebody else took away."""
+    restores = [c.row is FieldRow.RESTORE for c in action.changes if c.writes]
+    return action.row is Row.MISSING or (bool(restores) and all(restores))

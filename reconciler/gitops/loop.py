@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reconciler_specs.edit import EditRefused
 from reconciler_specs.errors import ReconcilerError, SpecError
-from reconciler_state.errors import StateLocked
 from reconciler_state.files import Files
 from reconciler_state.repository import GitError
 
-from ..action import Action, FieldRow, Row
 from ..apply import apply, summary
 from ..consent import Consent
 from ..errors import UsageError
-from ..event import STOPPING, Event, Outcome, exit_code
+from ..event import Event, exit_code
 from ..exits import of_apply
 from ..plan import Options, Plan
 from ..workspace import Workspace
 from . import record as records
-from .drift import drifts
-from .metrics import HomeCounts, Standing
+from .drift import drifts, puts_back
+from .metrics import Standing, counted, unfinished
+from .proposal import BRANCH, Proposed, propose
 from .record import Record, wait
 from .source import Source
 
 Tell = Callable[[Mapping[str, Any]], None]
 RECORD = "loop.json"
 REASONS = 20  # of a setup that cannot be read, told one by one
-_WRONG = frozenset({Outcome.REFUSED, Outcome.NOT_APPLIED, Outcome.UNCERTAIN, Outcome.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,9 @@ class Loop:
             else:
                 # What is open is not carried out now: a drift counts as held, the rest as it ended when it was tried.
                 for action in (a for home in plan.homes for a in home.open if a.writes):
-                    self._codes.add(3 if _puts_back(action) else self._record.code or 5)
+                    self._codes.add(3 if puts_back(action) else self._record.code or 5)
+            if self._may:
+                self._propose(space, plan, revision)
             return plan
         finally:
             space.close()
@@ -257,27 +255,24 @@ class Loop:
     def _apply(self, space: Workspace, plan: Plan, revision: str, events: list[Event]) -> None:
         """Exactly what `reconciler apply --yes` does without a terminal."""
         before = self._record
+        failures = before.failures + 1 if before.tried == revision else 1
+        again = self._now() + wait(failures, self._terms.interval)
+        tried = replace(before, tried=revision, failures=failures, retry_at=again, code=6)
         if any(home.asked for home in plan.homes):
-            failures = before.failures + 1 if before.tried == revision else 1
-            # On the disk before the first write: a loop that dies here has tried.
-            again = self._now() + wait(failures, self._terms.interval)
-            self._save(replace(before, tried=revision, failures=failures, retry_at=again, code=6))
+            self._save(tried)  # on the disk before the first write: a loop that dies from here on has tried
             for event in apply(plan, Consent(yes=True), space, Options(), stop=self._stop, tell=self._pass_on):
                 events.append(event)
                 self._pass_on(event)
         code = of_apply(plan, events)
         self._codes.add(code)
-        failed = _unfinished(plan, events)
-        if failed and self._stop():
+        if not unfinished(plan, events):
+            self._save(replace(before, done=revision, tried="", failures=0, retry_at=0.0, code=code))
+        elif self._stop():
             self._save(before)  # cut short by whoever stopped us: the next start goes on at once
-        elif failed:
-            tried = self._record if self._record.tried == revision else replace(before, tried=revision, failures=1)
-            again = self._now() + wait(tried.failures, self._terms.interval)
-            self._save(replace(tried, retry_at=again, code=code))
-            again_at = datetime.fromtimestamp(again, UTC).isoformat(timespec="seconds")
-            self.say("failed", revision=revision, exit=code, tries=tried.failures, again_at=again_at)
         else:
-            self._save(replace(self._record, done=revision, tried="", failures=0, retry_at=0.0, code=code))
+            self._save(replace(tried, code=code))
+            again_at = datetime.fromtimestamp(again, UTC).isoformat(timespec="seconds")
+            self.say("failed", revision=revision, exit=code, tries=failures, again_at=again_at)
 
     def _pass_on(self, event: Event) -> None:
         said = event.to_json()
@@ -318,6 +313,26 @@ class Loop:
                     said = {"row": str(action.row), "reason": why, "command": action.hold.command}
                     self._once("held", f"{address} {why}", home=home.id, address=address, **said)
 
+    def _propose(self, space: Workspace, plan: Plan, revision: str) -> None:
+        """Brings what homes have captured to a branch, for a person to merge."""
+        last = self._record
+        branch = f"{BRANCH}-{self._terms.here}" if self._terms.here else BRANCH
+        try:
+            now = propose(self._source, branch, space, plan, revision, Proposed(last.proposed, last.proposed_of))
+        except (GitError, EditRefused, UsageError) as error:
+            self._codes.add(4)
+            self._once("error", f"{branch} {error}", branch=branch, reason=str(error), hint=error.hint)
+            return
+        if now.held:
+            self._once("held", f"{branch} {now.held}", branch=branch, reason=now.held)
+            return
+        for item in now.passed:
+            self.say("not-captured", address=item.address, field=item.field, reason=item.why)
+        if now.captured:
+            addresses = [f"{item.address}#{item.field}" for item in now.captured]
+            self.say("captured", branch=branch, revision=now.commit, addresses=addresses)
+        self._save(replace(self._record, proposed=now.commit, proposed_of=now.of))
+
     # -- how it stands -------------------------------------------------------------------------------------------
 
     def _save(self, record: Record) -> None:
@@ -332,20 +347,7 @@ class Loop:
             or (self._record.tried != "")
             or (plan is not None and any(home.failed for home in plan.homes))
         )
-        homes = dict(before.homes)
-        if plan is not None:
-            moved = [drift.home for drift in drifts(plan)]
-            homes = {
-                home.id: HomeCounts(
-                    was.applied + sum(e.home == home.id and e.outcome is Outcome.APPLIED for e in events),
-                    sum(a.hold is not None or bool(a.held_fields) for a in home.actions) + bool(home.hold),
-                    moved.count(home.id),
-                    _failures(home.id, events) if events else bool(home.failed) or (was.failed if code else 0),
-                )
-                for home in plan.homes
-                if not home.elsewhere
-                for was in [before.homes.get(home.id, HomeCounts())]
-            }
+        homes = counted(plan, events, before.homes) if plan is not None else before.homes
         self.standing = replace(
             before,
             revision=self._record.good,
@@ -358,37 +360,3 @@ class Loop:
             working=False,
             homes=homes,
         )
-
-
-def _puts_back(action: Action) -> bool:
-    """Whether all that a row would write is what somebody else took away."""
-    restores = [c.row is FieldRow.RESTORE for c in action.changes if c.writes]
-    return action.row is Row.MISSING or (bool(restores) and all(restores))
-
-
-def _unfinished(plan: Plan, events: list[Event]) -> bool:
-    """Whether trying the same revision again may do more: a row went wrong, and not only for want of a person."""
-    wait_for_a_person = {e.home for e in events if e.outcome is Outcome.WAITS}
-    return any(home.failed for home in plan.homes) or any(
-        e.outcome in _WRONG or (e.outcome is Outcome.SKIPPED and e.home not in wait_for_a_person) for e in events
-    )
-
-
-def _failures(home: str, events: list[Event]) -> int:
-    return sum(e.home == home and e.outcome in STOPPING | {Outcome.INERT} - {Outcome.WAITS} for e in events)
-
-
-@contextmanager
-def alone(folder: Path, files: Files) -> Iterator[None]:
-    """One loop per state folder. Raises StateLocked if another runs."""
-    files.mkdir(folder)
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            why = f"{folder}: another loop runs with this state"
-            raise StateLocked(why, hint="one loop per state folder; --state DIR gives another one") from error
-        yield
-    finally:
-        os.close(fd)

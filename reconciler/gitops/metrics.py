@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from ..event import Event, Outcome
+from ..plan import Plan
+from .drift import drifts
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "reconciler_gitops"
+_WRONG = frozenset({Outcome.REFUSED, Outcome.NOT_APPLIED, Outcome.UNCERTAIN, Outcome.FAILED})
+_NOT_APPLIED = _WRONG | {Outcome.INERT, Outcome.SKIPPED}
 # A round may be late by so many intervals before the loop counts as stuck.
 _LATE = 3
 
@@ -40,6 +46,32 @@ class Standing:
     unreachable: int = 0
     working: bool = False
     homes: Mapping[str, HomeCounts] = field(default_factory=dict)
+
+
+def counted(plan: Plan, events: Sequence[Event], before: Mapping[str, HomeCounts]) -> dict[str, HomeCounts]:
+    """The counts of the plan's homes after a round that told `events`; those of other places have none."""
+    moved = [drift.home for drift in drifts(plan)]
+    found = {}
+    for home in plan.homes:
+        if home.elsewhere:
+            continue
+        was, own = before.get(home.id, HomeCounts()), [e for e in events if e.home == home.id]
+        failed = sum(e.outcome in _NOT_APPLIED for e in own) if own else was.failed if home.open else 0
+        found[home.id] = HomeCounts(
+            was.applied + sum(e.outcome is Outcome.APPLIED for e in own),
+            sum(a.hold is not None or bool(a.held_fields) for a in home.actions) + bool(home.hold),
+            moved.count(home.id),
+            failed + bool(home.failed),
+        )
+    return found
+
+
+def unfinished(plan: Plan, events: Sequence[Event]) -> bool:
+    """Whether trying the same revision again may do more: a row went wrong, and not only for want of a person."""
+    wait_for_a_person = {e.home for e in events if e.outcome is Outcome.WAITS}
+    return any(home.failed for home in plan.homes) or any(
+        e.outcome in _WRONG or (e.outcome is Outcome.SKIPPED and e.home not in wait_for_a_person) for e in events
+    )
 
 
 def unhealthy(standing: Standing, now: float, interval: float) -> str:

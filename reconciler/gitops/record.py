@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from reconciler_state.errors import StateError
+from reconciler_state.errors import StateError, StateLocked
 from reconciler_state.files import Files
 
 FORMAT = "reconciler.gitops/1"
@@ -22,7 +25,7 @@ class Record:
     `tip` is the last one that was accepted, `good` the last whose setup could be read. `done` was carried out;
     `tried` was begun `failures` times without being done, and is tried again from `retry_at` on. `code` is the exit
     code of the last time that rows were carried out. `told` are the drifts that were told, as digests. `proposed` is
-    the commit that we pushed last to the branch of captured values.
+    the commit that we pushed last to the branch of captured values, `proposed_of` what it was made from.
     """
 
     tip: str = ""
@@ -34,6 +37,7 @@ class Record:
     code: int = 0
     told: tuple[str, ...] = field(default=())
     proposed: str = ""
+    proposed_of: str = ""
 
 
 def read(path: Path, files: Files) -> Record:
@@ -80,3 +84,19 @@ def write(path: Path, record: Record, files: Files) -> None:
 def wait(failures: int, interval: float) -> float:
     """Seconds to wait after so many failures in a row: the interval, doubled each time, an hour at most."""
     return min(LONGEST, max(1.0, interval) * 2.0 ** min(failures - 1, 32))
+
+
+@contextmanager
+def alone(folder: Path, files: Files) -> Iterator[None]:
+    """One loop per state folder. Raises StateLocked if another runs."""
+    files.mkdir(folder)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            why = f"{folder}: another loop runs with this state"
+            raise StateLocked(why, hint="one loop per state folder; --state DIR gives another one") from error
+        yield
+    finally:
+        os.close(fd)

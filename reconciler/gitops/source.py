@@ -119,6 +119,33 @@ class Source:
         self.tree.run("checkout", "-q", "--force", "--detach", revision)
         self.tree.run("clean", "-q", "-ffdx")
 
+    # -- a branch of our own -----------------------------------------------------------------------------------------
+
+    def remote_head(self, branch: str) -> str:
+        """The commit at which a branch is at the remote, "" if there is none. Raises GitError."""
+        told = self.tree.run("ls-remote", "--", self.remote, f"refs/heads/{branch}")
+        return told.partition("\t")[0]
+
+    def commit(self, message: str) -> str:
+        """Commits all that is in the work tree; the commit's id. Signed, and in whose name, as git is set up."""
+        self.tree.run("add", "--all")
+        env: dict[str, str] = {}
+        if self.tree.ask("var", "GIT_COMMITTER_IDENT").status:  # git is not told who it works for
+            for who in ("GIT_AUTHOR", "GIT_COMMITTER"):
+                env |= {f"{who}_NAME": "reconciler", f"{who}_EMAIL": f"reconciler@{os.uname().nodename}"}
+        self.tree.run("commit", "-q", "--cleanup=verbatim", "-m", message, env=env)
+        return self.tree.run("rev-parse", "HEAD")
+
+    def push(self, branch: str, commit: str, expected: str) -> None:
+        """Sets a branch at the remote, where it is still at `expected` ("" for: it is not there); takes it away for a
+        `commit` of "". Raises GitError."""
+        ref = f"refs/heads/{branch}"
+        self.tree.run("push", "-q", f"--force-with-lease={ref}:{expected}", "--", self.remote, f"{commit}:{ref}")
+
+    def keep(self, ref: str, commit: str) -> None:
+        """Keeps a commit from being thrown away."""
+        self.tree.run("update-ref", ref, commit)
+
     def said(self, file: str) -> str:
         """A file of the work tree as messages name it: from the top of the repository."""
         return file.removeprefix(f"{self.tree.root}/")

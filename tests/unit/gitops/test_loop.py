@@ -15,8 +15,8 @@ import pytest
 
 from following import BRIEF, Following, brief
 from reconciler.errors import ProviderError
-from reconciler.gitops.loop import alone
 from reconciler.gitops.metrics import unhealthy
+from reconciler.gitops.record import alone
 from reconciler.observe import Observation, Wanted
 from reconciler.provider import Door, HomeRef
 from reconciler.testing.memory import MemoryProvider
