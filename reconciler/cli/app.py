@@ -28,6 +28,7 @@ COMMANDS = {
     "status": "show",
     "show": "show",
     "history": "history",
+    "observe": "observe",
     "doctor": "doctor",
     "state": "state",
     "gitops": "gitops",

@@ -39,7 +39,7 @@ def test_cron_is_quiet_unless_somebody_has_to_look(site: Site) -> None:
     assert [(e["event"], e["address"]) for e in events(drift.stdout)] == [("drift", "main/default/jobs/brief")]
     site.push(SETUP.replace("prompt", "promt"))
     broken = cron(site)
-    assert broken.returncode == 1 and '"line": 11' in broken.stdout
+    assert broken.returncode == 1 and '"line": 12' in broken.stdout
     kept = events((site.root / "state" / "reconciler" / "events.jsonl").read_text())
     assert [e["event"] for e in kept].count("round") == 3
     assert (site.root / "state" / "reconciler").stat().st_mode & 0o077 == 0

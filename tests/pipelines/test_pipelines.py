@@ -31,7 +31,7 @@ def test_from_a_pull_request_to_the_home(forge: Forge) -> None:
     plan = forge.job("plan", forge.propose(CHANGED))
     assert not plan.failed, plan.output
     [sent] = forge.sent()
-    assert "main/default/jobs/brief" in "".join(sent["bodies"])
+    assert "default/jobs/brief" in "".join(sent["bodies"])
     assert TOKEN not in str(sent["argv"]) and TOKEN not in plan.output
     assert forge.jobs()["brief"] == "Write the brief."  # a plan writes nothing
 
