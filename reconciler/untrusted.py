@@ -10,7 +10,8 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, is_dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +37,7 @@ from .workspace import Workspace
 
 # What a home's block says that is no wish for what is in it.
 _OF_A_HOME = ("harness", "path", "place", "at", "host", "door", "first_contact", "shared", "restart", "policy")
-_WORDS = {"at": "place", "host": "place"}
+_WORDS = {"at": "place", "host": "place", "first_contact": "first contact"}
 # What a setup says that is not of one home; what is not known to this version is in none.
 _OF_A_SETUP = ("name", "formerly", "policy", "state", "notify", "windows")
 _BLOB = ("100644", "100755")
@@ -185,6 +186,8 @@ def _way(home: Home) -> str:
 def _said(value: Any) -> str:
     if value is None or value in ("", (), {}):
         return "nothing"
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {k: str(v) if isinstance(v, StrEnum) else v for k, v in asdict(value).items() if v} or "nothing"
     if isinstance(value, tuple):
         value = list(value)
     return short(value if isinstance(value, str | list | dict | int) else str(value))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reconciler.consent import Consent
 from reconciler.gitops.loop import Loop, Terms
 from reconciler.gitops.source import Source
 from reconciler.workspace import Workspace
@@ -41,6 +42,8 @@ class Following:
         self.told: list[Mapping[str, Any]] = []
         self.time = 1_800_000_000.0
         self.stopping = False
+        self.consent = Consent(yes=True)
+        self.untold: Sequence[str] = ()
         self.provider: Any = self.world.memory
 
     def push(self, text: str, subject: str = "change", *, force: bool = False, file: str = "setup.yaml") -> str:
@@ -70,6 +73,8 @@ class Following:
             replace(Terms(), **terms),
             self.told.append,
             now=lambda: self.time,
+            agreed=lambda _space, _plan: self.consent,
+            notify=lambda *_: self.untold,
             stop=lambda: self.stopping,
             files=self.world.store.files,
         )

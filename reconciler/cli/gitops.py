@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,9 @@ import typer
 from .common import File, State
 
 if TYPE_CHECKING:
+    from ..consent import Consent
+    from ..event import Event
+    from ..plan import Plan
     from ..workspace import Workspace
 
 
@@ -90,13 +93,28 @@ def run(
         stack.enter_context(alone(folder, Files()))
         tell = stack.enter_context(_told(events))
         stop, pause = stack.enter_context(_signals())
-        loop = Loop(source, open_, terms, tell, now=time.time, stop=stop)
+        loop = Loop(source, open_, terms, tell, now=time.time, agreed=_agreed, notify=_notify, stop=stop)
         if http is not None:
             from ..gitops.serve import address, served
 
             port = stack.enter_context(served(address(http), lambda: loop.standing, time.time, terms.interval))
             loop.say("serving", port=port)
         return loop.run(pause, once=once)
+
+
+def _agreed(_space: Workspace, _plan: Plan) -> Consent:
+    """What `apply --yes` has without a terminal."""
+    from ..consent import Consent
+
+    return Consent(yes=True)
+
+
+def _notify(space: Workspace, plan: Plan, events: Sequence[Event]) -> Sequence[str]:
+    if not space.setup.notify:
+        return ()
+    from .notify import told
+
+    return told(space, plan, events, whole=True)
 
 
 def _seconds(said: str) -> float:

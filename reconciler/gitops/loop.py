@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,8 @@ class Loop:
     """The rounds of one source.
 
     `open_` loads a setup file with its state (SpecError if it cannot). `tell` gets each event as a JSON object: its
-    names are only added to within version 1. `now` is in seconds since 1970. `standing` is how the last round ended.
+    names are only added to within version 1. `now` is in seconds since 1970. `agreed` is what is consented to, `notify`
+    tells others and gives a sentence for each that could not be told. `standing` is how the last round ended.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class Loop:
         tell: Tell,
         *,
         now: Callable[[], float],
+        agreed: Callable[[Workspace, Plan], Consent],
+        notify: Callable[[Workspace, Plan, Sequence[Event]], Sequence[str]] = lambda *_: (),
         stop: Callable[[], bool] = lambda: False,
         files: Files | None = None,
     ) -> None:
@@ -66,6 +69,8 @@ class Loop:
         self._terms = terms
         self._tell = tell
         self._now = now
+        self._agreed = agreed
+        self._notify = notify
         self._stop = stop
         self._files = files or Files()
         self._path = source.folder / RECORD
@@ -140,14 +145,22 @@ class Loop:
             self._drift(plan)
             self._standing_still(plan)
             self._codes.add(of_apply(plan, ()))
+            consent = self._agreed(space, plan)
+            approved = _approved(space, plan, consent)
             if self._may and self._due(revision):
-                self._apply(space, plan, revision, events)
+                self._apply(space, plan, Options(), consent, revision, events)
+            elif self._may and approved and self._rested(revision):
+                # Of a revision that was carried out, only what somebody has agreed to since.
+                options = Options(targets=approved)
+                self._apply(space, space.plan(options), options, replace(consent, yes=False), revision, events)
             else:
                 # What is open is not carried out now: a drift counts as held, the rest as it ended when it was tried.
                 for action in (a for home in plan.homes for a in home.open if a.writes):
                     self._codes.add(3 if puts_back(action) else self._record.code or 5)
             if self._may:
                 self._propose(space, plan, revision)
+            for sentence in self._notify(space, plan, events):
+                self._once("not-told", sentence, reason=sentence)
             return plan
         finally:
             space.close()
@@ -247,20 +260,22 @@ class Loop:
 
     def _due(self, revision: str) -> bool:
         """Whether the revision is to be carried out now: not done yet, and no failure of it too near."""
-        last = self._record
-        if last.done == revision:
-            return False
-        return last.tried != revision or self._now() >= last.retry_at
+        return self._record.done != revision and self._rested(revision)
 
-    def _apply(self, space: Workspace, plan: Plan, revision: str, events: list[Event]) -> None:
-        """Exactly what `reconciler apply --yes` does without a terminal."""
+    def _rested(self, revision: str) -> bool:
+        return self._record.tried != revision or self._now() >= self._record.retry_at
+
+    def _apply(
+        self, space: Workspace, plan: Plan, options: Options, consent: Consent, revision: str, events: list[Event]
+    ) -> None:
+        """Exactly what `reconciler apply` does with this consent: the engine's own function."""
         before = self._record
         failures = before.failures + 1 if before.tried == revision else 1
         again = self._now() + wait(failures, self._terms.interval)
         tried = replace(before, tried=revision, failures=failures, retry_at=again, code=6)
         if any(home.asked for home in plan.homes):
             self._save(tried)  # on the disk before the first write: a loop that dies from here on has tried
-            for event in apply(plan, Consent(yes=True), space, Options(), stop=self._stop, tell=self._pass_on):
+            for event in apply(plan, consent, space, options, stop=self._stop, tell=self._pass_on):
                 events.append(event)
                 self._pass_on(event)
         code = of_apply(plan, events)
@@ -360,3 +375,14 @@ class Loop:
             working=False,
             homes=homes,
         )
+
+
+def _approved(space: Workspace, plan: Plan, consent: Consent) -> tuple[str, ...]:
+    """The addresses of the rows that somebody has approved by name, and that may be carried out by that."""
+    return tuple(
+        str(action.address)
+        for home in plan.homes
+        for action in home.open
+        if (digest := home.digests[action.address]) in consent.approved
+        and consent.refusal(action, digest, space.unattended(home.id)) is None
+    )

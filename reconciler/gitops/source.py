@@ -70,6 +70,11 @@ class Source:
         """The person's folder of the setup: relative paths of homes are from there."""
         return (self.checkout.root / self.inside).parent
 
+    def _remotely(self, *words: str) -> str:
+        """A call about the remote: made from the person's checkout, as a relative URL is from there, and for the loop's
+        work tree, whose refs and HEAD are its own."""
+        return self.checkout.run(*words, env={"GIT_DIR": str(self.tree.root / ".git")})
+
     def prepare(self) -> None:
         """Makes the work tree, unless it is there and whole. Raises GitError."""
         root = self.tree.root
@@ -89,7 +94,7 @@ class Source:
         refspec = f"+refs/heads/{self.branch}:{TIP}"
         # Without the refmap git would move the person's remote-tracking branch too, on which their own pushes rely.
         options = ("--refmap=", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-gc", "-q")
-        self.tree.run("fetch", *options, "--", self.remote, refspec)
+        self._remotely("fetch", *options, "--", self.remote, refspec)
         return self.tree.run("rev-parse", "--verify", f"{TIP}^{{commit}}")
 
     def forward(self, last: str, tip: str) -> bool:
@@ -123,7 +128,7 @@ class Source:
 
     def remote_head(self, branch: str) -> str:
         """The commit at which a branch is at the remote, "" if there is none. Raises GitError."""
-        told = self.tree.run("ls-remote", "--", self.remote, f"refs/heads/{branch}")
+        told = self._remotely("ls-remote", "--", self.remote, f"refs/heads/{branch}")
         return told.partition("\t")[0]
 
     def commit(self, message: str) -> str:
@@ -140,7 +145,7 @@ class Source:
         """Sets a branch at the remote, where it is still at `expected` ("" for: it is not there); takes it away for a
         `commit` of "". Raises GitError."""
         ref = f"refs/heads/{branch}"
-        self.tree.run("push", "-q", f"--force-with-lease={ref}:{expected}", "--", self.remote, f"{commit}:{ref}")
+        self._remotely("push", "-q", f"--force-with-lease={ref}:{expected}", "--", self.remote, f"{commit}:{ref}")
 
     def keep(self, ref: str, commit: str) -> None:
         """Keeps a commit from being thrown away."""

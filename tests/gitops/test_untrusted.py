@@ -139,7 +139,7 @@ def test_a_hostile_setup_starts_nothing_and_looks_at_nothing(site: Site) -> None
         "to confirm: changes the path:",
         "to confirm: changes the place: nothing → evil",
         "to confirm: changes the door: nothing →",
-        "to confirm: changes the first_contact: provision → adopt",
+        "to confirm: changes the first contact: provision → adopt",
         "to confirm: changes where secrets/A_TOKEN is from: nothing →",
         "to confirm: adds a home: native at",
         "One. → Two.",

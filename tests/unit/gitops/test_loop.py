@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from following import BRIEF, Following, brief
+from reconciler.consent import Consent
 from reconciler.errors import ProviderError
 from reconciler.gitops.metrics import unhealthy
 from reconciler.gitops.record import alone
@@ -112,6 +113,44 @@ def test_what_policy_permits_is_what_apply_permits(following: Following) -> None
     following.push(HEAD + home_text("        jobs: {}\n"), "the job is gone")
     assert following.round() == 5  # a delete always needs a review
     assert following.jobs() == ["One."]
+
+
+def test_what_is_approved_later_is_carried_out_and_nothing_else(following: Following) -> None:
+    following.meet(brief("One."))
+    following.push(HEAD + home_text("        jobs: {}\n"), "the job is gone")
+    assert following.round() == 5 and following.jobs() == ["One."]
+    following.world.setup(HEAD + home_text("        jobs: {}\n"))
+    [home] = following.world.plan().homes
+    other = following.world.home().add_job("other", prompt="Not ours.")
+    following.consent = Consent(yes=True, approved=frozenset(home.asked), reviewed=True)
+    assert following.round() == 0
+    assert following.jobs() == ["Not ours."] and other in following.world.home().jobs()
+    assert [e["row"] for e in following.events("outcome")][-1] == "delete"
+    before = len(following.told)
+    assert following.round() == 0 and [e["event"] for e in following.told[before:]] == ["round"]
+
+
+def test_an_approved_row_that_fails_backs_off_too(following: Following, failing: Failing) -> None:
+    failing.broken = None
+    following.round()
+    following.push(HEAD + home_text("        jobs: {}\n"), "the job is gone")
+    assert following.round() == 5
+    following.world.setup(HEAD + home_text("        jobs: {}\n"))
+    [home] = following.world.plan().homes
+    following.consent = Consent(yes=True, approved=frozenset(home.asked), reviewed=True)
+    failing.broken = ProviderError("the door is shut")
+    assert len(tries(following, 600)) == 4
+    failing.broken = None
+    following.time += 3600
+    assert following.round() == 0 and following.jobs() == []
+
+
+def test_who_could_not_be_told_is_told(following: Following) -> None:
+    following.meet(brief("One."))
+    following.untold = ["notify ops: 503"]
+    loop = following.loop()
+    assert [loop.round(), loop.round()] == [0, 0]
+    assert [e["reason"] for e in following.events("not-told")] == ["notify ops: 503"]
 
 
 # -- failures ----------------------------------------------------------------------------------------------------

@@ -107,3 +107,15 @@ def test_a_checkout_that_was_cloned_shallow(clone: Repository, tmp_path: Path) -
         hub.run("commit", "-q", "--allow-empty", "-m", "more", env=WHO)
     second = source.fetch()
     assert second != first and source.forward(first, second) and not source.forward(second, first)
+
+
+def test_a_remote_that_is_said_relative_to_the_checkout(clone: Repository) -> None:
+    clone.run("remote", "set-url", "origin", "../hub")
+    source = of(clone)
+    source.prepare()
+    tip = source.fetch()
+    assert tip == clone.run("rev-parse", "HEAD")
+    source.check_out(tip)
+    (source.tree.root / "new.txt").write_text("new\n")
+    source.push("mine", source.commit("More"), "")
+    assert source.remote_head("mine") == source.tree.run("rev-parse", "HEAD")
