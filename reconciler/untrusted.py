@@ -98,6 +98,7 @@ class Untrusted(Workspace):
             state=seen.state,
             observation=_only_seen(seen, resources),
             policy=self.setup.policy_of(home.id),
+            now=self.now(),
             formerly=self.setup.formerly,
             first_contact=home.first_contact,
             moved=self.setup.moved,

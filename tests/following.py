@@ -73,7 +73,7 @@ class Following:
             replace(Terms(), **terms),
             self.told.append,
             now=lambda: self.time,
-            agreed=lambda _space, _plan: self.consent,
+            agreed=lambda *_: self.consent,
             notify=lambda *_: self.untold,
             stop=lambda: self.stopping,
             files=self.world.store.files,

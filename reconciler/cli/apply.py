@@ -111,6 +111,7 @@ def _carry_out(
     from ..secret import SOURCE
     from .agreed import agreed, plan_file
     from ..exits import of_apply
+    from .agreed import agreed, plan_file
     from .common import check_selected
     from .render.outcome import Reporter
 

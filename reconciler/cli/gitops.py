@@ -102,11 +102,14 @@ def run(
         return loop.run(pause, once=once)
 
 
-def _agreed(_space: Workspace, _plan: Plan) -> Consent:
-    """What `apply --yes` has without a terminal."""
+def _agreed(space: Workspace, plan: Plan, note: Callable[[str], None]) -> Consent:
+    """What `apply --yes --reviewed` has without a terminal: policy, approvals, and the trailer of the tip."""
     from ..consent import Consent
+    from ..plan import Options
+    from .agreed import agreed
 
-    return Consent(yes=True)
+    found = agreed(plan, space, Options(), file=None, expect=None, reviewed=True, yes=True, json=True, note=note)
+    return found or Consent()
 
 
 def _notify(space: Workspace, plan: Plan, events: Sequence[Event]) -> Sequence[str]:

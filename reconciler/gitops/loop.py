@@ -47,8 +47,9 @@ class Loop:
     """The rounds of one source.
 
     `open_` loads a setup file with its state (SpecError if it cannot). `tell` gets each event as a JSON object: its
-    names are only added to within version 1. `now` is in seconds since 1970. `agreed` is what is consented to, `notify`
-    tells others and gives a sentence for each that could not be told. `standing` is how the last round ended.
+    names are only added to within version 1. `now` is in seconds since 1970. `agreed` is what is consented to; it is
+    given where to note what does not count. `notify` tells others, and gives a sentence for each that could not be
+    told. `standing` is how the last round ended.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Loop:
         tell: Tell,
         *,
         now: Callable[[], float],
-        agreed: Callable[[Workspace, Plan], Consent],
+        agreed: Callable[[Workspace, Plan, Callable[[str], None]], Consent],
         notify: Callable[[Workspace, Plan, Sequence[Event]], Sequence[str]] = lambda *_: (),
         stop: Callable[[], bool] = lambda: False,
         files: Files | None = None,
@@ -145,7 +146,7 @@ class Loop:
             self._drift(plan)
             self._standing_still(plan)
             self._codes.add(of_apply(plan, ()))
-            consent = self._agreed(space, plan)
+            consent = self._agreed(space, plan, lambda words: self._once("note", words, reason=words))
             approved = _approved(space, plan, consent)
             if self._may and self._due(revision):
                 self._apply(space, plan, Options(), consent, revision, events)

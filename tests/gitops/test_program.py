@@ -128,3 +128,35 @@ def test_its_output_is_not_taken_any_more(site: Site) -> None:
         loop.stdout.close()
         assert loop.wait(60) == 6
         assert loop.stderr is not None and "Traceback" not in loop.stderr.read()
+
+
+GONE = SETUP[: SETUP.index("        jobs:")] + "        jobs: {}\n"
+
+
+def test_a_delete_waits_for_an_approval_of_somebody_else(site: Site) -> None:
+    assert site.run("gitops", "run", "--once").returncode == 0
+    site.push(GONE)
+    for _ in range(2):
+        assert site.run("gitops", "run", "--once").returncode == 5
+    assert site.jobs() == ["One."]
+    approved = "reconciler plan --out ../plan.json && reconciler approve ../plan.json"
+    line = ["setsid", "--wait", "bash", "-c", approved]  # a login session of their own
+    subprocess.run(line, cwd=site.work, env=site.env, check=True, capture_output=True, timeout=120)
+    done = site.run("gitops", "run", "--once")
+    assert done.returncode == 0, done.stdout
+    assert [(e["row"], e["outcome"]) for e in events(done.stdout) if e["event"] == "outcome"] == [("delete", "applied")]
+    assert site.jobs() == []
+
+
+def test_a_delete_that_the_merge_has_reviewed(site: Site) -> None:
+    """The loop's tip was fetched from the remote, so that its trailer is not of its own making."""
+    assert site.run("gitops", "run", "--once").returncode == 0
+    (site.work / "setup.yaml").write_text(GONE)
+    digest = json.loads(site.run("plan", "--json").stdout)["digest"]
+    site.push(GONE, f"Take it away\n\nReviewed-plan: {'0' * 32}")
+    wrong = site.run("gitops", "run", "--once")
+    assert wrong.returncode == 5 and "is not of this plan" in wrong.stdout and wrong.stderr == ""
+    site.push(f"{GONE}# reviewed\n", f"Take it away\n\nReviewed-plan: {digest}")
+    done = site.run("gitops", "run", "--once")
+    assert done.returncode == 0, done.stdout
+    assert site.jobs() == []

@@ -122,7 +122,8 @@ def test_what_is_approved_later_is_carried_out_and_nothing_else(following: Follo
     following.world.setup(HEAD + home_text("        jobs: {}\n"))
     [home] = following.world.plan().homes
     other = following.world.home().add_job("other", prompt="Not ours.")
-    following.consent = Consent(yes=True, approved=frozenset(home.asked), reviewed=True)
+    rows = frozenset(home.asked)
+    following.consent = Consent(yes=True, approved=rows, elsewhere=rows, reviewed=True)
     assert following.round() == 0
     assert following.jobs() == ["Not ours."] and other in following.world.home().jobs()
     assert [e["row"] for e in following.events("outcome")][-1] == "delete"
@@ -137,7 +138,8 @@ def test_an_approved_row_that_fails_backs_off_too(following: Following, failing:
     assert following.round() == 5
     following.world.setup(HEAD + home_text("        jobs: {}\n"))
     [home] = following.world.plan().homes
-    following.consent = Consent(yes=True, approved=frozenset(home.asked), reviewed=True)
+    rows = frozenset(home.asked)
+    following.consent = Consent(yes=True, approved=rows, elsewhere=rows, reviewed=True)
     failing.broken = ProviderError("the door is shut")
     assert len(tries(following, 600)) == 4
     failing.broken = None
