@@ -12,7 +12,7 @@ from .errors import ProviderError
 from .observe import Wanted
 from .observed import Published, Seen, seen
 from .provenance import Provenance
-from .workspace import Workspace, physical
+from .workspace import Workspace
 
 
 def publish(space: Workspace, now: datetime, known: Provenance) -> Published:
@@ -31,7 +31,7 @@ def publish(space: Workspace, now: datetime, known: Provenance) -> Published:
 
 def _seen(space: Workspace, home_id: str) -> Seen:
     home, ref = space.setup.homes[home_id], space.ref(home_id)
-    state = space.store.read(physical(ref))
+    state = space.store.read(space.physical(home_id))
     owned = state.owned(space.setup.name) if state is not None else {}
     asked = {*space.desired(home_id), *(Address.parse(f"{home_id}/{path}") for path in owned)}
     observation = space.observe(ref, Wanted(frozenset(asked)))

@@ -20,7 +20,6 @@ from reconciler_specs.load import load
 from reconciler_specs.resource import Resource
 from reconciler_specs.setup import Home, Setup
 from reconciler_state.local import LocalStore
-from reconciler_state.record import HomeState
 from reconciler_state.repository import Repository, words
 
 from .action import Hold
@@ -116,10 +115,6 @@ class Untrusted(Workspace):
 
     def ref(self, home_id: str) -> HomeRef:
         return self._told(self.setup.homes[home_id], self._published.homes.get(home_id))
-
-    def _left(self, targets: Sequence[str]) -> Iterator[tuple[str, HomeState]]:
-        """A home whose block is gone is one of the lines to confirm."""
-        yield from ()
 
 
 def _only_seen(seen: Seen, resources: Mapping[Address, Resource]) -> Observation:
