@@ -160,3 +160,14 @@ def test_a_delete_that_the_merge_has_reviewed(site: Site) -> None:
     done = site.run("gitops", "run", "--once")
     assert done.returncode == 0, done.stdout
     assert site.jobs() == []
+
+
+def test_state_on_a_branch_is_the_one_that_a_person_sees(site: Site) -> None:
+    """Also where the remote is said relative to the checkout, and though the loop has a work tree of its own."""
+    site.git("remote", "set-url", "origin", "../hub.git")
+    site.push(SETUP.replace("name: team\n", "name: team\nstate: {backend: git, branch: reconciler-state}\n"))
+    done = site.run("gitops", "run", "--once")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "refs/heads/reconciler-state" in site.git("ls-remote", "--heads", "origin")
+    seen = site.run("plan", "--detailed-exitcode")
+    assert seen.returncode == 0, seen.stdout + seen.stderr
