@@ -108,9 +108,8 @@ def _carry_out(
     json: bool = False,
 ) -> int:
     from ..apply import apply as carry_out
-    from ..secret import SOURCE
-    from .agreed import agreed, plan_file
     from ..exits import of_apply
+    from ..secret import SOURCE
     from .agreed import agreed, plan_file
     from .common import check_selected
     from .render.outcome import Reporter
