@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind, selects, split_field
-from reconciler_specs.edit import SetupEditor
+from reconciler_specs.edit import EditRefused, SetupEditor
 from reconciler_specs.shape import Json
 from reconciler_specs.tables import TABLES
 
@@ -16,7 +16,7 @@ from .contact import Contact
 from .errors import ProviderError, UsageError
 from .left import left, state_of
 from .observe import ABSENT, Observed, Unknown
-from .plan import HomePlan, Options
+from .plan import HomePlan, Options, Plan
 from .redact import is_hidden
 from .run import HomeRun
 from .workspace import Workspace
@@ -50,6 +50,35 @@ def capture(space: Workspace, targets: Sequence[str], again: Callable[[], Worksp
     editor.write()
     stamp(again(), [item.address for item in taken])
     return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A value that was to be captured and cannot stand in a setup, with the reason."""
+
+    address: str
+    field: str
+    why: str
+
+
+def write(
+    space: Workspace, plan: Plan, chosen: Callable[[Action, FieldChange], bool]
+) -> tuple[list[Captured], list[Passed]]:
+    """Writes the chosen values of a plan into the setup, and nothing else: no state, no home. A value that cannot stand
+    there is passed over. Raises EditRefused if the files cannot be edited."""
+    editor = SetupEditor(space.setup.root)
+    taken: list[Captured] = []
+    passed: list[Passed] = []
+    for home in plan.homes:
+        for action in home.actions if not home.failed else ():
+            for change in (c for c in action.changes if chosen(action, c)):
+                try:
+                    taken.append(_take(space, editor, home, action, change))
+                except (UsageError, EditRefused) as error:
+                    passed.append(Passed(str(action.address), change.field, str(error)))
+    if taken:
+        editor.write()
+    return taken, passed
 
 
 def _chosen(action: Action, targets: Sequence[str]) -> list[FieldChange]:

@@ -26,7 +26,7 @@ def shared_store(setup: Setup, root: Path) -> SharedStore:
     from reconciler_state.branch import Branch
     from reconciler_state.shared import SharedStore
 
-    said, here = setup.state, setup.root.parent
+    said, here = setup.state, setup.stands
     folder = root / "branches" / _key(said, here)
     branch = Branch(folder / "objects.git", said.remote, said.branch, here, said.path)
 

@@ -19,6 +19,8 @@ TRAILER = "Reviewed-plan"
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")
 # What the CI systems call the commit that a run is for.
 _STARTED_FOR = (("GITHUB_ACTIONS", "GITHUB_SHA"), ("GITLAB_CI", "CI_COMMIT_SHA"))
+# What is only ever written by a fetch: remote-tracking branches, and the tip that the loop follows (gitops.source.TIP).
+_FETCHED = ("refs/remotes", "refs/worktree/reconciler/tip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,5 +54,5 @@ def _own(repository: Repository, commit: str, environ: Mapping[str, str]) -> str
     for system, name in _STARTED_FOR:
         if environ.get(system) == "true":
             return "" if environ.get(name) == commit else f"it is not the commit that this run was started for ({name})"
-    there = repository.ask("for-each-ref", "--contains", commit, "--count=1", "refs/remotes")
+    there = repository.ask("for-each-ref", "--contains", commit, "--count=1", *_FETCHED)
     return "" if there.status == 0 and there.out.strip() else "it was not fetched from a remote: it may be of this run"

@@ -53,14 +53,16 @@ class Value:
 
 
 class Vault:
-    """The values of one run, each fetched once. `folder` is the setup's.
+    """The values of one run, each fetched once. `folder` is the setup's, where commands start; `stands` the one that
+    relative files are from, where that is another (a copy of the setup has no file that git does not know).
 
     No program is started and no file outside of the folder is read before `permit` has named the source (L18): what
     may not be looked at is Unknown, with the reason.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stands: Path | None = None) -> None:
         self._folder = Path(os.path.realpath(folder))
+        self._stands = Path(os.path.realpath(stands or folder))
         self._known: dict[str, Value | Unknown] = {}
         self._permitted: set[str] = set()
         self._turn = threading.Lock()  # homes are planned side by side, and a command is asked once
@@ -106,7 +108,7 @@ class Vault:
     def _digested(self, resource: Resource, key: bytes) -> Resource:
         source = resource.fields["value"]
         fields: dict[str, Json] = {"present": True}
-        options: dict[str, Json] = {SOURCE: source, SAID: words(source, str(self._folder))}
+        options: dict[str, Json] = {SOURCE: source, SAID: words(source, str(self._stands))}
         if source != KEEP:
             value = self.fetch(source)
             if isinstance(value, Value):
@@ -150,7 +152,7 @@ class Vault:
     def _read(self, name: str, permitted: bool) -> str | Unknown:
         try:
             path = Path(name).expanduser()
-            if not permitted and not Path(os.path.realpath(path)).is_relative_to(self._folder):
+            if not permitted and not Path(os.path.realpath(path)).is_relative_to(self._stands):
                 return Unknown(f"only apply reads {name}, which lies outside the setup's folder")
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:

@@ -59,7 +59,7 @@ class Workspace:
 
     def __init__(self, setup: Setup, store: LocalStore, providers: Mapping[str, Provider]) -> None:
         self.setup = setup
-        self.vault = Vault(setup.root.parent)
+        self.vault = Vault(setup.root.parent, setup.stands)
         self.store = store
         self._providers = providers
         self._places: dict[tuple[str, ...], Place] = {}

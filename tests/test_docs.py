@@ -121,8 +121,8 @@ def test_commands_parse(path: Path) -> None:
         return
     for line in commands_in(page(path)):
         words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
-        name = " ".join(words[:2]) if words[0] == "state" else words[0]
-        if name in ("--help", "state"):
+        name = " ".join(words[:2]) if words[0] in ("state", "gitops") else words[0]
+        if name in ("--help", "state", "gitops"):
             continue
         assert name in known, f"{line}: no such command"
         options = {o: p for p in known[name].params for o in (*p.opts, *p.secondary_opts) if o.startswith("-")}

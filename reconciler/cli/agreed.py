@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from ..consent import Consent
     from ..plan import Options, Plan
     from ..workspace import Workspace
+
+
+Note = Callable[[str], None]
+
+
+def _said(words: str) -> None:
+    from .render.style import err, safe
+
+    err(f"note: {safe(words)}")
 
 
 def within(space: Workspace) -> int:
@@ -39,14 +48,15 @@ def agreed(
     reviewed: bool,
     yes: bool,
     json: bool,
+    note: Note = _said,
 ) -> Consent | None:
-    """What was agreed to; None when a person at a terminal said no. Raises UsageError for an `expect` that is not the
-    plan's digest."""
+    """What was agreed to; None when a person at a terminal said no. `note` is told what does not count, and why. Raises
+    UsageError for an `expect` that is not the plan's digest."""
     from ..approval import is_other
     from ..errors import UsageError
 
     everything = [digest for h in made.homes for digest in h.asked]
-    consent = _approved(space, options, reviewed=reviewed, yes=yes)
+    consent = _approved(space, options, note, reviewed=reviewed, yes=yes)
     screen = sys.stdin.isatty() and sys.stdout.isatty()
     if file is not None:
         by = f"the plan file {file.digest}" + (f", made by {file.run}" if file.run else "")
@@ -62,7 +72,7 @@ def agreed(
         consent = _with(consent, everything, "--expect", other=True)
         return replace(consent, only_approved=True, terminal=screen)
     if not everything or yes or json or not screen:
-        return _by_commit(consent, made, space, everything) if reviewed and everything else consent
+        return _by_commit(consent, made, space, everything, note) if reviewed and everything else consent
     from .render.ask import ask
 
     if not ask(made, reviewed=reviewed):
@@ -70,15 +80,14 @@ def agreed(
     return replace(_with(consent, everything, "seen and agreed to at a terminal", other=False), yes=yes, terminal=True)
 
 
-def _approved(space: Workspace, options: Options, *, reviewed: bool, yes: bool) -> Consent:
+def _approved(space: Workspace, options: Options, note: Note, *, reviewed: bool, yes: bool) -> Consent:
     """The flags of the command line, and the approvals that were given before."""
     from ..approval import said, standing
     from ..consent import Consent
-    from .render.style import err, safe
 
     found, wrong = space.store.approvals().read(space.setup.name)
     for why in wrong:
-        err(f"note: {safe(why)}")
+        note(why)
     now = standing(found, space.now(), within(space), space.caller().run)
     return Consent(
         yes=yes,
@@ -101,17 +110,16 @@ def _with(consent: Consent, digests: Iterable[str], by: str, *, other: bool) -> 
     return replace(consent, approved=consent.approved | more, elsewhere=elsewhere, vouched=vouched)
 
 
-def _by_commit(consent: Consent, made: Plan, space: Workspace, everything: Iterable[str]) -> Consent:
+def _by_commit(consent: Consent, made: Plan, space: Workspace, everything: Iterable[str], note: Note) -> Consent:
     """With what the trailer of the setup's commit has reviewed, if that is this very plan."""
     from ..trailer import TRAILER, of_head
-    from .render.style import err, safe
 
     found = of_head(space.setup.root)
     if made.digest not in found.digests:
         if found.digests:
-            err(f"note: the commit's {TRAILER} is not of this plan ({made.digest})")
+            note(f"the commit's {TRAILER} is not of this plan ({made.digest})")
         return consent
     if found.why:
-        err(f"note: the commit's {TRAILER} does not count: {safe(found.why)}")
+        note(f"the commit's {TRAILER} does not count: {found.why}")
         return consent
     return _with(consent, everything, f"{TRAILER} of commit {found.commit[:12]}", other=True)

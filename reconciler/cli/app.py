@@ -28,10 +28,12 @@ COMMANDS = {
     "status": "show",
     "show": "show",
     "history": "history",
+    "observe": "observe",
     "doctor": "doctor",
     "state": "state",
+    "gitops": "gitops",
 }
-WRITING = frozenset({"adopt", "apply", "provision", "capture", "release"})
+WRITING = frozenset({"adopt", "apply", "provision", "capture", "release", "gitops"})
 app = typer.Typer(
     name="reconciler",
     no_args_is_help=True,

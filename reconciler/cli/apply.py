@@ -108,6 +108,7 @@ def _carry_out(
     json: bool = False,
 ) -> int:
     from ..apply import apply as carry_out
+    from ..exits import of_apply
     from ..secret import SOURCE
     from .agreed import agreed, plan_file
     from .common import check_selected
@@ -133,7 +134,7 @@ def _carry_out(
         for event in _against(saved.approved if saved is not None else None, events_, made, options):
             told.append(event)
             tell(event)
-    code = _code(made, told)
+    code = of_apply(made, told)
     if json:
         from .render.json import apply_json
         from .render.style import out
@@ -210,19 +211,3 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
     finally:
         signal.signal(signal.SIGINT, before)
         signal.signal(signal.SIGTERM, terminated)
-
-
-def _code(made: Plan, told: list[Event]) -> int:
-    from ..action import Row
-    from ..event import EXIT, exit_code
-
-    codes = {0}
-    codes.update(EXIT[e.outcome] for e in told if e.outcome is not None)
-    for home in made.homes:
-        if home.failed:
-            codes.add(4)
-        if home.hold or any((a.hold is not None or a.held_fields) and a.row is not Row.REFUSED for a in home.actions):
-            codes.add(3)
-        if any(a.row is Row.REFUSED for a in home.actions):
-            codes.add(4)
-    return exit_code(codes)

@@ -88,14 +88,15 @@ class Installed(Mapping[str, "Provider"]):
         return len(providers())
 
 
-def workspace(file: Path | None, state: Path | None) -> Workspace:
-    """The setup, its state and the providers it needs. Raises SpecError, StateError or UsageError."""
+def workspace(file: Path | None, state: Path | None, *, stands: Path | None = None) -> Workspace:
+    """The setup, its state and the providers it needs; `stands` as in `load`. Raises SpecError, StateError or
+    UsageError."""
     from reconciler_specs.load import load
 
     from ..stores import store_of
     from ..workspace import Workspace
 
-    setup = load(setup_path(file))
+    setup = load(setup_path(file), stands=stands)
     installed = Installed()
     check_doors(setup, installed)
     return Workspace(setup, store_of(setup, state_dir(state)), installed)

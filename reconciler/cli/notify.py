@@ -10,13 +10,20 @@ from ..workspace import Workspace
 
 
 def tell_others(space: Workspace, plan: Plan, events: Sequence[Event], *, whole: bool) -> None:
-    """`events` are those of an apply of `plan`; none after a mere look at the homes. `whole`: no target narrowed it,
-    so that what is not there any more is over."""
-    from ..notices import of_plan, of_run
-    from ..outbox import tell
+    """As `told`, with what could not be told on stderr."""
     from .render.style import err, safe
 
-    sentences = tell(
+    for sentence in told(space, plan, events, whole=whole):
+        err(f"  ! {safe(sentence)}")
+
+
+def told(space: Workspace, plan: Plan, events: Sequence[Event], *, whole: bool) -> Sequence[str]:
+    """Tells, and gives a sentence for each target that could not be told. `events` are of an apply of `plan`,
+    none after a mere look at the homes. `whole`: no target narrowed it, so that what is not there any more is over."""
+    from ..notices import of_plan, of_run
+    from ..outbox import tell
+
+    return tell(
         space.setup.notify,
         space.setup.name,
         [*of_plan(plan), *of_run(events)],
@@ -25,5 +32,3 @@ def tell_others(space: Workspace, plan: Plan, events: Sequence[Event], *, whole:
         root=space.store.root,
         vault=space.vault,
     )
-    for sentence in sentences:
-        err(f"  ! {safe(sentence)}")

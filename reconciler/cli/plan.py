@@ -45,6 +45,16 @@ def plan(
     restore: Annotated[list[str] | None, typer.Option("--restore", help="Plan to put TARGET back.")] = None,
     undo: Undo = "",
     allow: Allow = None,
+    untrusted: Annotated[
+        bool,
+        typer.Option("--untrusted", help="Plan a setup from somebody else: look at no home, start nothing."),
+    ] = False,
+    base: Annotated[
+        str, typer.Option("--base", help="With --untrusted: the target branch, whose places and policy count.")
+    ] = "",
+    observed: Annotated[
+        Path | None, typer.Option("--observed", help="With --untrusted: the homes, as `observe --out` published them.")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is only recorded, too.")] = False,
     format_: Annotated[
         Format, typer.Option("--format", help="mermaid and dot: which row waits for which, as a picture's source.")
@@ -57,9 +67,10 @@ def plan(
     from ..plan import Options
     from .common import check_guards, check_selected, check_targets, check_undo, workspace
     from .render.style import out as line
+    from .untrusted import under_review
 
     reports = _reports(report or [])
-    space = workspace(file, state)
+    space = under_review(file, base, observed, out) if untrusted else workspace(file, state)
     options = Options(
         targets=check_targets(space, targets or []),
         restore=check_targets(space, restore or []),

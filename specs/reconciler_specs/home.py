@@ -174,9 +174,9 @@ def read_home(
         door = {**door, **reach}
     elif place == Place() and not path.startswith(("/", "~")):
         said = node.value["path"]
-        path = os.path.normpath(sources.folders.get(said.file, sources.root) / path)
+        path = os.path.normpath(sources.around(said.file) / path)
     place = place or Place()
-    resources = secret.rows(home_id, own.harness, own_secrets, secrets, resources, mode, sources.folders)
+    resources = secret.rows(home_id, own.harness, own_secrets, secrets, resources, mode, sources.around)
     return Home(
         id=home_id,
         harness=own.harness,

@@ -52,15 +52,16 @@ FIELDS: Fields = {
 INCLUDE_KEYS = ("version", "homes", "templates", "places", "secrets")
 
 
-def load(path: Path | str, *, only: Collection[str] | None = None) -> Setup:
-    """The setup in a file. With `only`, just these homes are read; the others are left out.
+def load(path: Path | str, *, only: Collection[str] | None = None, stands: Path | None = None) -> Setup:
+    """The setup in a file. With `only`, just these homes are read; the others are left out. `stands` is the folder that
+    relative paths of homes and of secrets' files are from, if the file is a copy: that of the original.
 
     Reads nothing but the file, what it includes and the sources it names, all inside its folder.
     Raises SpecError with every reason.
     """
     name = str(path)
     real = Path(os.path.realpath(path))
-    sources = Sources(real.parent)
+    sources = Sources(real.parent, stands)
     try:
         data = sources.bytes(real, MAX_BYTES)
     except Unusable as error:
@@ -166,6 +167,7 @@ class _Loader:
             notify=read_notify(root.get("notify"), found),
             state=read_state(root.get("state"), found),
             files=tuple(self.sources.files),
+            stands=self.sources.stands,
         )
 
     def _version(self, root: Node, needed: bool = True) -> None:

@@ -7,7 +7,7 @@ its own `secrets:` says, and for each that the setup's says and something in the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,12 @@ def rows(
     inherited: Mapping[str, tuple[Json, Node]],
     resources: Mapping[Address, Resource],
     mode: Mode,
-    folders: Mapping[str, Path],
+    around: Callable[[str], Path],
 ) -> dict[Address, Resource]:
     """The home's resources with those of its secrets, and with what names one after it.
 
     A name stands where it is kept: of the default profile, or where the harness has one store, at the home; of
-    another profile, at that. `folders` are those of the files, by the names that nodes have for them.
+    another profile, at that. `around` gives the folder that a file's paths are from, by the name nodes have for it.
     """
     said = {**inherited, **own}
     if not said:
@@ -153,7 +153,7 @@ def rows(
         value, node = said[place.key]
         made[place] = Resource(
             place,
-            {"value": _beside(value, folders.get(node.file, ""))},
+            {"value": _beside(value, around(node.file))},
             {"value": SCALAR},
             needs=(Address(home, place.profile, Kind.PROFILE),) if place.profile else (),
             modes={"value": mode} if mode is not Mode.HOLD else {},
@@ -163,7 +163,7 @@ def rows(
     return {**made, **rest}
 
 
-def _beside(value: Json, folder: Path | str) -> Json:
+def _beside(value: Json, folder: Path) -> Json:
     """A source whose file is found from anywhere: a relative path is beside the file that says it."""
     if not isinstance(value, dict):
         return value
@@ -174,8 +174,8 @@ def _beside(value: Json, folder: Path | str) -> Json:
     return value
 
 
-def _path(name: str, folder: Path | str) -> str:
-    return name if name.startswith(("/", "~")) else os.path.normpath(Path(folder) / name)
+def _path(name: str, folder: Path) -> str:
+    return name if name.startswith(("/", "~")) else os.path.normpath(folder / name)
 
 
 def named_by(resource: Resource) -> set[str]:

@@ -53,7 +53,8 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A whole setup. `root` is the setup file, `files` all files that were read for it, `root` first."""
+    """A whole setup. `root` is the setup file, `files` all files that were read for it, `root` first. `stands` is the
+    folder that relative paths on this machine are from: that of `root`, or that of what `root` is a copy of."""
 
     name: str
     homes: Mapping[str, Home]
@@ -66,6 +67,7 @@ class Setup:
     notify: Mapping[str, NotifyTarget] = field(default_factory=dict)
     state: StatePlace = field(default_factory=StatePlace)
     files: tuple[Path, ...] = ()
+    stands: Path = Path()
 
     def policy_of(self, home_id: str) -> Policy:
         """The home's policy over the setup's over the defaults. KeyError if there is no such home."""

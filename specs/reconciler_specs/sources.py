@@ -19,14 +19,24 @@ class Unusable(Exception):
 
 
 class Sources:
-    """Reads inside one folder. `read` lists every file that was opened, for whoever watches or digests them."""
+    """Reads inside one folder. `files` lists every file that was opened, for whoever watches or digests them.
 
-    def __init__(self, folder: Path) -> None:
+    `stands` is where the setup stands for what is not part of it (homes, files of secrets): the folder itself, or for
+    a copy of the setup, that of the original.
+    """
+
+    def __init__(self, folder: Path, stands: Path | None = None) -> None:
         self.folder = folder
         self.root = Path(os.path.realpath(folder))
+        self.stands = self.root if stands is None else Path(os.path.realpath(stands))
         self.files: dict[Path, None] = {}
         self.folders: dict[str, Path] = {}  # of a file as messages name it → where it lies
         self._texts: dict[Path, str] = {}
+
+    def around(self, file: str) -> Path:
+        """The folder that paths on this machine are from which a file of the setup says; `file` as messages name it."""
+        folder = self.folders.get(file, self.root)
+        return self.stands / folder.relative_to(self.root) if folder.is_relative_to(self.root) else folder
 
     def inside(self, path: Path) -> Path:
         """`path` with links resolved. Raises Unusable if that is not inside the folder."""

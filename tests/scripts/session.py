@@ -164,6 +164,7 @@ def _environment(session: Session, work: Path) -> dict[str, str]:
 _PLAIN = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<digest>"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
+    (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
     (re.compile(r"-[0-9a-f]{16}\b"), "-<digest>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{12}\b|\b[0-9]{12}\b"), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d|Z)?"), "<time>"),
