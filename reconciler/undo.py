@@ -16,6 +16,7 @@ from reconciler_specs.home import BY_KIND
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json, Shape
 from reconciler_state.history import Done, Run
+from reconciler_state.veil import is_text
 
 from .action import Row
 from .bind import ABSENT_JSON
@@ -137,6 +138,8 @@ def _with(undo: Undo, row: Done, later: Mapping[tuple[str, str], str]) -> Undo:
     for name, value in row.before.items():
         if has_hidden(value):
             lost[name] = "a secret's earlier value is kept nowhere"
+        elif _digested(value):
+            lost[name] = "of a long text only the digest is kept (state: texts: digests)"
         elif (row.path, name) in later:
             lost[name] = f"run {later[row.path, name]} wrote it again; undo that one first"
         else:
@@ -150,6 +153,12 @@ def _with(undo: Undo, row: Done, later: Mapping[tuple[str, str], str]) -> Undo:
     missing = sorted(row.rows.keys() - row.before.keys())
     cannot |= {f"{row.path}#{name}": "its earlier value could not be read" for name in missing}
     return replace(undo, fields={**undo.fields, row.path: fields} if fields else undo.fields, cannot=cannot)
+
+
+def _digested(value: Json) -> bool:
+    if isinstance(value, dict):
+        return is_text(value) or any(_digested(v) for v in value.values())
+    return isinstance(value, list) and any(_digested(v) for v in value)
 
 
 def known(run: str, runs: Sequence[str]) -> None:

@@ -137,6 +137,7 @@ def test_a_run_of_another_setup_is_not_ours_to_undo(world: World) -> None:
         ("delete", "jobs", {}, "is not recorded"),
         ("delete", "jobs", {"prompt": "x", "deliver": {"$hidden": "aa"}}, "kept nowhere"),
         ("update", "jobs", {}, "could not be read"),
+        ("update", "files", {"value": {"$text": "aa"}}, "only the digest is kept"),
         ("frobnicate", "jobs", {}, "not known to this version"),
     ],
 )
