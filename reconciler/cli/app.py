@@ -12,6 +12,8 @@ import typer
 
 from reconciler_specs.errors import ReconcilerError
 
+from .render.style import Unread
+
 # The modules of this package that bring the commands, in the order of --help.
 COMMANDS = {
     "init": "setup",
@@ -72,7 +74,7 @@ def run(argv: Sequence[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return _interrupted()
-    except BrokenPipeError:
+    except (BrokenPipeError, Unread):
         return _silenced(0, argv)
     except OSError as error:
         # What commands read and write has its own words; left is our own output (a full disk behind it).

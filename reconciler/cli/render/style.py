@@ -24,9 +24,17 @@ class Style:
         return f"\x1b[{';'.join(_CODES[n] for n in names)}m{text}\x1b[0m"
 
 
+class Unread(Exception):
+    """Nobody reads our output any more. No OSError: the command-line parser would end the program with a code of its
+    own, whatever was done by then."""
+
+
 def out(text: str = "") -> None:
-    """One line (or several) to stdout. A reader that went away ends the program quietly."""
-    print(text, file=sys.stdout)
+    """One line (or several) to stdout. Raises Unread."""
+    try:
+        print(text, file=sys.stdout)
+    except BrokenPipeError as error:
+        raise Unread from error
 
 
 def err(text: str) -> None:
