@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults.rig import Rig, trouble
+from webhook import webhook
 
 pytestmark = pytest.mark.hermes
 
@@ -75,7 +76,16 @@ def _leaks_in(*paths: Path) -> list[str]:
 
 
 def test_no_command_shows_or_keeps_a_secret(leaky: Rig) -> None:
-    """L5: no output, state, journal, plan file, events file or setup holds a canary, from first sight to drift."""
+    """L5: no output, state, journal, plan file, events file, setup or message holds a canary, from first sight to
+    drift."""
+    with webhook() as (where, messages):
+        told = f"notify: {{ops: {{url: '{where}', on: [held, drift, failed, applied]}}}}\n"
+        leaky.file.write_text(leaky.file.read_text() + told)
+        _life(leaky)
+    assert len(messages) >= 2 and _leaks(*(m.decode() for m in messages)) == []
+
+
+def _life(leaky: Rig) -> None:
     brief = "main/default/jobs/brief"
     commands = [
         ("plan", "--unmanaged"),
@@ -89,6 +99,9 @@ def test_no_command_shows_or_keeps_a_secret(leaky: Rig) -> None:
         ("show", brief),
         ("show", brief, "--json"),
         ("show", "main/default/files/SOUL.md"),
+        ("history", brief),
+        ("history", "--json"),
+        ("plan", "--undo", "last", "--json"),
         ("doctor", "main"),
         ("state", "list"),
     ]

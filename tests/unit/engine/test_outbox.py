@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from reconciler.notices import Notice, of_plan, of_run
 from reconciler.plan import Options
 from reconciler.vault import Vault
 from reconciler_specs.notify import NotifyTarget
+from webhook import webhook
 from world import HEAD, World, home_text
 
 OPS = NotifyTarget("ops", {"url": "https://hooks.example.org/x"})
@@ -173,37 +171,8 @@ def test_a_url_and_a_credential_from_the_environment(tmp_path: Path, monkeypatch
     assert all(b"hush" not in p.read_bytes() for p in (tmp_path / "notify").iterdir())
 
 
-@contextmanager
-def server(*answers: int) -> Iterator[tuple[str, list[bytes]]]:
-    """A webhook on loopback that answers as told, 200 after that; 302 leads to itself."""
-    got: list[bytes] = []
-    left = list(answers)
-
-    class Hook(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            got.append(self.rfile.read(int(self.headers["Content-Length"])))
-            status = left.pop(0) if left else 200
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "/")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None: ...
-
-    httpd = HTTPServer(("127.0.0.1", 0), Hook)
-    thread = threading.Thread(target=httpd.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{httpd.server_port}/", got
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()
-
-
 def test_a_real_webhook(tmp_path: Path) -> None:
-    with server(503, 200, 302) as (where, got):
+    with webhook(503, 200, 302) as (where, got):
         target = NotifyTarget("ops", {"url": where})
         for why in ("a", "b"):
             said = outbox.tell({"ops": target}, "solo", [notice(why)], looked=["main"], ran=[], root=tmp_path,
