@@ -61,8 +61,9 @@ def agreed(
     if file is not None:
         by = f"the plan file {file.digest}" + (f", made by {file.run}" if file.run else "")
         other = is_other(file.run, space.caller().run)
-        consent = _with(consent, file.approved.standing(made), by, other=other)
-        return replace(consent, only_approved=True, terminal=screen)
+        rows = file.approved.standing(made)
+        # What was approved otherwise makes a row of the file a review, and adds none to it (L8).
+        return replace(_with(consent, rows, by, other=other), approved=rows, only_approved=True, terminal=screen)
     if expect is not None:
         if expect != made.digest:
             raise UsageError(
@@ -70,7 +71,7 @@ def agreed(
                 hint="reconciler plan",
             )
         consent = _with(consent, everything, "--expect", other=True)
-        return replace(consent, only_approved=True, terminal=screen)
+        return replace(consent, approved=frozenset(everything), only_approved=True, terminal=screen)
     if not everything or yes or json or not screen:
         return _by_commit(consent, made, space, everything, note) if reviewed and everything else consent
     from .render.ask import ask

@@ -134,6 +134,17 @@ def test_a_plan_of_another_run_is_a_review(desk: Desk) -> None:
     assert desk.run(saved=True) == {"goes": DONE}
 
 
+def test_a_plan_file_gets_no_row_from_an_approval(desk: Desk) -> None:
+    """L8: of what was approved otherwise, only the rows that are in the file."""
+    desk.save()
+    desk.approve()
+    desk.setup(HEAD + HOME + KEEP + GOES)
+    desk.save()
+    desk.setup(HEAD + HOME + KEEP + TELLS.replace("{to: owner}", "owner_chat"))
+    desk.who = CRON
+    assert desk.run(saved=True) == {"goes": "refused", "tells": "refused"}
+
+
 @pytest.mark.parametrize("run", ["", "session server 3 4"])
 def test_of_a_run_that_is_not_known_nothing_is_sure(desk: Desk, run: str) -> None:
     desk.who = replace(ANN, run=run)
