@@ -152,8 +152,8 @@ class Plan:
 
     @cached_property
     def digest(self) -> str:
-        """Over every row that would be carried out; two plans with one digest do the same."""
-        rows = sorted(h.digests[a.address] for h in self.homes for a in h.open)
+        """Over all that a person is asked about; two plans with one digest do the same."""
+        rows = sorted(digest for h in self.homes for digest in h.asked)
         return sha([self.owner, rows])
 
 
@@ -180,7 +180,8 @@ def row_digest(ref: HomeRef, action: Action) -> str:
                 for c in action.changes
                 if c.writes or not c.held
             ],
-            action.moved_from,
+            # A restart is of what runs now, and of nothing that is started after it.
+            dict(action.carries) if action.row is Row.RESTART else action.moved_from,
         ]
     )
 

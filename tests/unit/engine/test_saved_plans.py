@@ -333,3 +333,16 @@ def test_a_row_says_what_it_would_write(tmp_path: Path) -> None:
     assert rows["main/default/jobs/brief"]["would"] == ["prompt: Write. → Write more."]
     assert rows["main/default/jobs/old"]["row"] == "delete" and rows["main/default/jobs/old"]["would"] == []
     assert "prompt: New." in rows["main/default/jobs/fresh"]["would"]
+
+
+def test_an_approved_restart_is_of_what_runs_now(tmp_path: Path) -> None:
+    """L8: once it was restarted, the same approval restarts nothing more."""
+    world, digests = World(tmp_path), list[str]()
+    world.home().gateways["default"] = "s1"
+    for allow in ("1", "2", "3"):
+        world.setup(HEAD + home_text(f"        channels:\n          telegram: {{enabled: true, allow: ['{allow}']}}\n"))
+        options = Options(allow=frozenset({"restart"}))
+        [home] = world.plan(options).homes
+        digests += [home.digests[a.address] for a in home.open if a.row is Row.RESTART]
+        world.apply(options=options)
+    assert len(set(digests)) == len(digests) == 3

@@ -339,3 +339,15 @@ def test_one_whose_namer_is_held_stays(world: World, monkeypatch: pytest.MonkeyP
     assert held is not None and "main/default/channels/telegram" in held.why
     world.apply()
     assert kept(world) == CANARY
+
+
+def test_a_digest_binds_the_sources_that_apply_alone_asks(world: World) -> None:
+    """L8: another command is another plan, though a plan asks neither."""
+    world.home().secrets[""]["BOT_TOKEN"] = OLD
+    digests = []
+    for word in ("one", "two"):
+        setup(world, {"command": ["/bin/echo", word]})
+        plan = world.plan()
+        digests.append(plan.digest)
+        assert [c.source for c in plan.homes[0].checks] == [f"command /bin/echo {word}"]
+    assert digests[0] != digests[1]
