@@ -15,6 +15,7 @@ from reconciler_state.record import HomeState, Late
 
 from .action import Action, Fact, Hold, Row
 from .event import Outcome
+from .freeze import froze
 from .gate import rule
 from .observe import Gateway, Observation
 from .plan import HomeInputs, Options
@@ -56,6 +57,7 @@ def planned(
         carries={BEFORE: {name: running[name].start for name in sorted(asking)}},
     )
     action = _held(action, [running[name] for name in sorted(asking)], inputs.restart, options)
+    action = froze(action, inputs.policy.windows, inputs.now)
     tier, why = rule(action, inputs.policy.raise_)
     return [replace(action, tier=tier, rule=why)], ()
 
