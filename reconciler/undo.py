@@ -16,7 +16,8 @@ from reconciler_specs.home import BY_KIND
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json, Shape
 from reconciler_state.history import Done, Run
-from reconciler_state.veil import is_text
+from reconciler_state.record import Owned
+from reconciler_state.veil import is_text, unknown_here
 
 from .action import Row
 from .bind import ABSENT_JSON
@@ -57,18 +58,27 @@ class Undo:
     def paths(self) -> frozenset[str]:
         return frozenset({*self.fields, *self.made, *self.deleted})
 
-    def resources(self, home: str, declared: Mapping[Address, Resource]) -> dict[Address, Resource]:
-        """`declared` without what the run made, and with what it deleted, or what has left the setup since."""
+    def resources(
+        self, home: str, declared: Mapping[Address, Resource], owned: Mapping[str, Owned]
+    ) -> dict[Address, Resource]:
+        """`declared` without what the run made, and with what it deleted, or what has left the setup since and is in
+        `owned` (by path): that as it was applied last, so that no field of it is taken for one that left (L2)."""
         out = {a: r for a, r in declared.items() if a.path not in self.made}
         for path, fields in {**self.fields, **self.deleted}.items():
             address = Address.parse(f"{home}/{path}")
-            present = {n: v for n, v in fields.items() if v != ABSENT_JSON}
-            if address not in out and present:
+            if address in out or (path in self.fields and path not in owned):
+                continue
+            thing = owned.get(path)
+            if thing is not None and unknown_here(thing):
+                continue  # what was applied last is known to another runner only
+            present = {n: v for n, v in {**_applied(thing), **fields}.items() if v != ABSENT_JSON}
+            if present:
                 needs = (
                     (Address(home, address.profile),) if address.profile and address.kind is not Kind.PROFILE else ()
                 )
                 shapes = {name: _shape(address.kind, name, value) for name, value in present.items()}
-                out[address] = Resource(address, present, shapes, needs=needs)
+                protect = thing is not None and thing.protect
+                out[address] = Resource(address, present, shapes, needs=needs, protect=protect)
         return out
 
     def canon(self, address: Address, canon: Canon) -> Canon:
@@ -80,7 +90,8 @@ class Undo:
 
     def only(self, plan: HomePlan) -> HomePlan:
         """`plan` with the rows that undo it, and no other."""
-        kept = [a for a in plan.actions if a.address.path in self.paths]
+        gone = {a.address.path for a in plan.actions if a.row is Row.DELETE} - self.made
+        kept = [a for a in plan.actions if a.address.path in self.paths - gone]
         left = plan.left_out + len(plan.actions) - len(kept)
         said = f"made by run {self.run}"
         told = (replace(a, reason=said) if a.address.path in self.made and a.row is Row.DELETE else a for a in kept)
@@ -93,6 +104,14 @@ class Undo:
         at = f" (commit {self.commit[:12]})" if self.commit else ""
         first = f"undoes run {self.run}: the setup still declares what it applied{at}; revert that too"
         return [first, *(f"not undone: {path or 'the home'}: {why}" for path, why in sorted(self.cannot.items()))]
+
+
+def _applied(thing: Owned | None) -> dict[str, Json]:
+    """The fields of a thing as they were declared last, but for those that pausing wrote: they are given back."""
+    if thing is None:
+        return {}
+    paused = thing.retired.was.keys() if thing.retired is not None else ()
+    return {name: base.declared for name, base in thing.fields.items() if name not in paused}
 
 
 def _shape(kind: Kind, name: str, value: Json) -> Shape:

@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,9 +153,7 @@ class Workspace:
         """Observes every home that the targets touch, and plans all of them (L8)."""
         homes = [h for h in self.setup.homes if left.touched(h, options.targets)]
         if options.undo:
-            known_run(
-                options.undo, [r.run for h in homes for r in self.runs(self.ref(h)) if r.owner == self.setup.name]
-            )
+            self._known(options.undo, homes)
         remote = [h for h in homes if self.setup.homes[h].at]
         if len(remote) > 1:
             from concurrent.futures import ThreadPoolExecutor
@@ -193,9 +191,9 @@ class Workspace:
 
     def _inputs(self, home: Home, ref: HomeRef, undo: Undo) -> HomeInputs:
         state = self.store.read(physical(ref))
-        resources = undo.resources(home.id, self._desired(home.id, ref))
-        owned = state.owned(self.setup.name) if state else {}
-        wanted = frozenset(resources) | {Address.parse(f"{home.id}/{path}") for path in owned}
+        resources = self._desired(home.id, ref)
+        paths = {*(state.owned(self.setup.name) if state else ()), *undo.paths}
+        wanted = frozenset(resources) | {Address.parse(f"{home.id}/{path}") for path in paths}
         observation: Observation | Unknown
         try:
             observation = self.observe(ref, Wanted(wanted))
@@ -206,6 +204,7 @@ class Workspace:
             journal.check(state)
             if self.store.veiled(physical(ref)) and isinstance(observation, Observation):
                 state = filled(state, resources, observation, home.id)
+        resources = undo.resources(home.id, resources, state.owned(self.setup.name) if state else {})
         names = {self.setup.name, *self.setup.formerly}
         intents = [i for i in journal.open_intents() if i.owner in names]
         return HomeInputs(
@@ -283,12 +282,16 @@ class Workspace:
         """The home's runs, oldest first. Raises StateError if its journal is damaged."""
         return self.runs_at(physical(ref))
 
-    def _run_ids(self, homes: Sequence[str]) -> list[str]:
+    def _known(self, run: str, homes: Sequence[str]) -> None:
+        """Raises UsageError unless the setup has this run in one of the homes; of a home whose journal cannot be read
+        nobody knows, and its plan says so."""
         found = []
         for home in homes:
-            with suppress(ReconcilerError):  # its plan says so
+            try:
                 found += [r.run for r in self.runs(self.ref(home)) if r.owner == self.setup.name]
-        return found
+            except ReconcilerError:
+                return
+        known_run(run, found)
 
     def runs_at(self, where: Physical) -> list[Run]:
         """As `runs`, of a home as it is."""

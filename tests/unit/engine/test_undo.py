@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.action import Row
+from reconciler.action import FieldRow, Row
 from reconciler.cli.render.history import history_json
 from reconciler.consent import Consent
 from reconciler.errors import UsageError
@@ -84,6 +84,61 @@ def test_only_what_the_run_wrote_is_planned(world: World) -> None:
     world.setup(jobs(LESS, EXTRA))
     assert rows(world.plan()) == {"default/jobs/extra": "create"}
     assert rows(undo(world, run)) == {"default/jobs/brief": "update"}
+
+
+def test_what_has_left_the_setup_since_goes_back_in_that_field_alone(world: World) -> None:
+    world.setup(jobs(BRIEF, EXTRA))
+    world.apply()
+    world.setup(jobs(LESS, EXTRA))
+    world.apply()
+    run = last(world)
+    world.setup(jobs(EXTRA))
+    [action] = undo(world, run).homes[0].actions
+    assert {c.field: c.row for c in action.changes} == {"prompt": FieldRow.SET}
+    world.apply(options=Options(undo=run))
+    assert prompt(world) == "Write." and world.rows()["main/default/jobs/brief"].row is Row.DELETE
+
+
+def test_what_the_setup_has_let_go_since_is_not_taken_again(world: World) -> None:
+    world.setup(jobs(LESS, EXTRA))
+    world.apply()
+    run = last(world)
+    world.setup(jobs(EXTRA) + "released: [main/default/jobs/brief]\n")
+    world.apply()
+    assert rows(undo(world, run)) == {"default/jobs/extra": "delete"}
+
+
+def test_a_pause_is_undone_and_nothing_else_of_the_thing(world: World) -> None:
+    pause = "policy: {on_removed: pause}\n"
+    world.edit([{"set": "default/jobs/brief", "paused": False}])
+    world.setup(jobs(EXTRA).replace("homes:", f"{pause}homes:"))
+    world.apply()
+    [action] = [a for a in undo(world).homes[0].actions if a.address.key == "brief"]
+    assert {c.field: c.write for c in action.changes} == {"paused": False}
+
+
+def test_protection_outlives_an_undo(world: World) -> None:
+    kept = [BRIEF.replace("deliver", "protect: true, deliver"), LESS.replace("deliver", "protect: true, deliver")]
+    for text in kept:
+        world.setup(jobs(text, EXTRA))
+        world.apply()
+    run = last(world)
+    world.setup(jobs(EXTRA))
+    world.apply(options=Options(undo=run))
+    row = world.rows()["main/default/jobs/brief"]
+    assert row.hold is not None and "protected" in row.hold.why
+
+
+def test_a_home_that_cannot_be_read_leaves_the_others_to_be_undone(world: World) -> None:
+    world.home("second")
+    text = jobs(LESS)
+    world.setup(text + text.partition("homes:\n")[2].replace("main", "second"))
+    world.apply()
+    run = last(world)
+    [damaged] = (world.root / "state" / "journal").glob("*second*")
+    damaged.write_text("none of ours\n" + damaged.read_text())
+    main, second = undo(world, run).homes
+    assert second.failed and [a.row for a in main.actions] == [Row.UPDATE]
 
 
 def test_what_the_home_changed_since_is_held(world: World) -> None:
