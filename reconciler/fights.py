@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from reconciler_specs.address import Address
 from reconciler_specs.resource import Mode
 
-from .action import Action, FieldChange, FieldRow, Tier
+from .action import Action, FieldChange, FieldRow
 from .plan import HomePlan
 
 OFTEN: Final = 3
@@ -28,20 +28,15 @@ def _by_mode(change: FieldChange) -> bool:
     return change.row is FieldRow.RESTORE and change.mode is Mode.RESTORE
 
 
-def stopped(plan: HomePlan, counts: Mapping[tuple[str, str], int], named: Named) -> HomePlan:
-    """`plan` with each field held that was restored OFTEN times by the last runs. `named` says
-    what the command line itself asks to restore: a person may go on."""
-    actions = tuple(_row(action, counts, named) for action in plan.actions)
-    return plan if actions == plan.actions else replace(plan, actions=actions)
+def stopped(actions: Sequence[Action], counts: Mapping[tuple[str, str], int], named: Named) -> list[Action]:
+    """`actions` with each field held that was restored OFTEN times by the last runs. `counts` are those restores by
+    (path, field); `named` says what the command line itself asks to restore: a person may go on."""
+    return [_row(action, counts, named) for action in actions]
 
 
 def _row(action: Action, counts: Mapping[tuple[str, str], int], named: Named) -> Action:
     changes = tuple(_field(action, change, counts, named) for change in action.changes)
-    if changes == action.changes:
-        return action
-    held = replace(action, changes=changes)
-    # What is left to do needs no more than what it was; a row without a write needs nothing.
-    return held if held.writes else replace(held, tier=Tier.AUTO, rule="")
+    return action if changes == action.changes else replace(action, changes=changes)
 
 
 def _field(action: Action, change: FieldChange, counts: Mapping[tuple[str, str], int], named: Named) -> FieldChange:

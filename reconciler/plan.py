@@ -47,7 +47,8 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class HomeInputs:
     """Everything a home's plan is made from. `observation` is Unknown when the home could not be read; `now`, with its
-    zone, is the moment that windows and grace periods are judged by."""
+    zone, is the moment that windows and grace periods are judged by; `restored` is how often the last runs restored a
+    field, by (path, field)."""
 
     ref: HomeRef
     owner: str
@@ -65,6 +66,7 @@ class HomeInputs:
     shared: bool = False
     restart: str = "ask"
     undo: Undo = field(default_factory=Undo)
+    restored: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from . import restart, secret
 from .action import Action, Fact, Hold, Row
 from .bind import references
 from .contact import Contact
+from .fights import stopped
 from .freeze import froze
 from .gate import rule
 from .graph import order
@@ -74,6 +75,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     # What is made again is made as declared: there is nobody's edit in it to be held for.
     again = [ref.id] if rebuilding else [str(Address(ref.id, s.profile, s.kind)) for s in _rebuilt(lost, options)]
     actions = _rows(inputs, provider, (*options.restore, *again), observation, state, canons)
+    actions = stopped(actions, inputs.restored, restores((*options.restore, *again)))
     actions = [replace(a, rebuilt=True) if any(selects(t, a.address) for t in again) else a for a in actions]
     actions = lifted(provider.review(actions, observation, inputs.resources), options.allow)
     head = [a for a in contact.actions if a.row in (Row.PROVISION, Row.ADOPT)]

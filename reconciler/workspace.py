@@ -33,7 +33,7 @@ from .observe import Observation, Unknown, Wanted
 from .place import LocalPlace, Place
 from .place_exec import ExecPlace
 from .plan import HomeInputs, HomePlan, Options, Plan
-from .planner import plan_home, restores
+from .planner import plan_home
 from .provenance import Provenance, provenance
 from .provider import HomeRef, Provider
 from .undo import Undo
@@ -177,10 +177,11 @@ class Workspace:
             undo = undo_of(self.runs(ref), options.undo, self.setup.name) if options.undo else Undo()
             if options.undo and not undo.paths:
                 return HomePlan(ref, self.setup.name, notes=tuple(undo.notes()))
-            made = plan_home(self._inputs(home, ref, undo), self.provider(home.harness), options)
+            inputs, provider = self._inputs(home, ref, undo), self.provider(home.harness)
+            made = plan_home(inputs, provider, options)
             if fights.restoring(made):
-                counts = restored(self.runs(ref), self.setup.name)
-                made = fights.stopped(made, counts, restores(options.restore))
+                inputs = replace(inputs, restored=restored(self.runs(ref), self.setup.name))
+                made = plan_home(inputs, provider, options)
             if made.guard == "rebuild":
                 made = replace(made, notes=(*made.notes, *also_lost(self.runs(ref), made.observation)))
             made = replace(made, notes=(*self.store.notes(physical(ref)), *made.notes))

@@ -71,3 +71,14 @@ def test_another_field_is_no_part_of_it(world: World) -> None:
     [action] = [a for h in world.plan().homes for a in h.actions]
     assert {c.field: c.row for c in action.changes if c.writes} == {"schedule": FieldRow.RESTORE}
     assert [c.field for c in action.held_fields] == ["prompt"]
+
+
+def test_a_fight_that_was_stopped_restarts_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.home().gateways["default"] = "s1"
+    channel = "        channels:\n          telegram: {enabled: true, fields: {enabled: restore}}\n"
+    world.setup(HEAD + home_text(channel).replace("adopt\n", "adopt\n    restart: when_needed\n", 1))
+    for _ in range(OFTEN + 1):
+        world.apply()
+        world.edit([{"set": "default/channels/telegram", "enabled": False}])
+    assert [r.row for r in world.rows().values()] == ["update"] and not any(r.writes for r in world.rows().values())
