@@ -95,7 +95,7 @@ class HomeRun:
                         yield self._outcome(action, Verdict(Outcome.UNCERTAIN, why), door)
                     else:
                         yield self._outcome(action, Verdict(Outcome.SKIPPED, "the home failed"), None)
-                unsaid = self._workspace.publish(plan.ref) if self._begun else ""
+                unsaid = self._workspace.publish(plan.ref) if self._journal.withdraw() else ""
                 reason = f"{error}; {unsaid}" if unsaid else str(error)
                 yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=reason, command=error.hint or "")
                 return

@@ -95,7 +95,10 @@ class Undo:
         left = plan.left_out + len(plan.actions) - len(kept)
         said = f"made by run {self.run}"
         told = (replace(a, reason=said) if a.address.path in self.made and a.row is Row.DELETE else a for a in kept)
-        return replace(plan, actions=tuple(told), left_out=left)
+        unknown = sorted(gone & self.fields.keys())
+        why = "it has left the setup, and not all that was applied last is known to this runner"
+        notes = (*plan.notes, *(f"not undone: {path}: {why}" for path in unknown))
+        return replace(plan, actions=tuple(told), left_out=left, notes=notes)
 
     def notes(self) -> list[str]:
         """For the plan's head."""

@@ -11,7 +11,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from reconciler_specs.address import Address
 from reconciler_specs.shape import Json
 
 from .entries import FORMAT, number, record, records, text
-from .errors import StateDamaged, StateMoved
+from .errors import StateDamaged, StateError, StateMoved
 from .files import Files
 from .record import HomeState
 from .store import Physical
@@ -306,9 +306,7 @@ class Journal:
         `seen` is what stood in the home that nobody declared, by store: should it be lost, this says what was lost.
         """
         if self._started:
-            self.done(
-                [Done(intent, "skipped", "not begun") for intent in self._ids.values() if intent in self._untried]
-            )
+            self._skip()
             left = {"lineage": state.lineage, "serial": state.serial} if state else {}
             still = len(self._open(self.entries()))
             told = {store: list(names) for store, names in (seen or {}).items()}
@@ -316,6 +314,17 @@ class Journal:
             found = [{"what": "seen", "run": self.run, "seen": told}] if told else []
             self._append([*found, {"what": "run-end", "run": self.run, "open": still, **left}])
         self._header = None
+
+    def withdraw(self) -> bool:
+        """Closes what was announced and not begun, for a run that fails: no write of it was tried. Where that cannot be
+        written any more, the next run looks. Whether this run has written anything."""
+        with suppress(StateError):
+            self._skip()
+        return self._started
+
+    def _skip(self) -> None:
+        untried, self._untried = self._untried, set()
+        self.done([Done(intent, "skipped", "not begun") for intent in self._ids.values() if intent in untried])
 
     def _earlier(self) -> dict[int, Path]:
         """The journal's earlier parts, `KEY.1.jsonl` and on, by number, oldest first."""

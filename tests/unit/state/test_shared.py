@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from reconciler.apply import apply
 from reconciler.consent import Consent
+from reconciler.errors import ProviderError
 from reconciler.event import Event, Outcome
 from reconciler.migrate import migrate
 from reconciler.observe import Observation, Wanted
+from reconciler.past import past
 from reconciler.plan import Options
-from reconciler.provider import HomeRef
+from reconciler.provider import Door, HomeRef, Note, silent
 from reconciler.run import HomeRun
 from reconciler.testing.memory import MemoryProvider
 from reconciler.workspace import Workspace
@@ -31,6 +35,7 @@ from runners import Runner
 from world import HEAD, JOBS, home_text, outcomes
 
 MORE = JOBS + "          other: {schedule: {every: 60m}, prompt: Sweep., deliver: local}\n"
+KEEP = "        jobs:\n          keep: {schedule: {every: 1h}, prompt: k, deliver: local}\n"
 BRIEF = "main/default/jobs/brief"
 OTHER = "main/default/jobs/other"
 
@@ -133,6 +138,46 @@ def test_what_was_announced_and_not_begun_is_told(one: Runner) -> None:
     assert sum(r.get("outcome") == "skipped" for r in journal) == len(skipped)
     two = two_of(one)
     assert outcomes(two.apply()) and two.rows() == {}
+
+
+def test_what_was_announced_is_closed_where_no_door_opens(one: Runner) -> None:
+    """Nothing of it was begun: what somebody makes by hand later is not taken for ours."""
+    one.apply()
+    one.setup(HEAD + home_text(MORE))
+    good = one.provider
+
+    class Shut(MemoryProvider):
+        @contextmanager
+        def open(self, home: HomeRef, lock_fd: int | None, note: Note = silent, until: float = inf) -> Iterator[Door]:
+            raise ProviderError("no door today")
+            yield
+
+    one.provider = Shut(good.homes)
+    assert ended(one.apply()).outcome is Outcome.FAILED
+    one.provider = good
+    journal = [json.loads(line) for line in one.show("journal/").splitlines()]
+    assert journal[-1]["outcome"] == "skipped" and one.subjects()[0] == "apply main: 1 skipped"
+    one.edit([{"add": "other"}])
+    assert two_of(one).rows()[OTHER].row == "unowned"
+
+
+def test_an_undo_stands_on_texts_that_this_runner_knows(tmp_path: Path) -> None:
+    def brief(every: str) -> str:
+        job = f"          brief: {{schedule: {{every: {every}}}, prompt: {'w' * 400}, deliver: local}}\n"
+        return HEAD + home_text(KEEP + job)
+
+    one = Runner(tmp_path, "one", texts=False)
+    one.home()
+    for every in ("30m", "45m"):
+        one.setup(brief(every))
+        one.apply()
+    two = Runner(tmp_path, "two", one, texts=False)
+    two.setup(HEAD + home_text(KEEP))
+    options = Options(undo=past(two.space()).commands[0].run)
+    assert {c.field for a in two.rows(options).values() for c in a.changes} == {"schedule"}
+    one.edit([{"set": "default/jobs/brief", "prompt": "x" * 400}])
+    [home] = two.plan(options).homes
+    assert not home.actions and "known to this runner" in home.notes[-1]
 
 
 # -- races -------------------------------------------------------------------------------------------------------
