@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 from reconciler_specs.shape import Class
-from reconciler_state.journal import Done, Intent, Planned
+from reconciler_state.journal import FOUND, Done, Intent, Planned
 from reconciler_state.record import Base, HomeState, Owned
 
 from . import restart
@@ -369,7 +369,7 @@ class HomeRun:
         owned = self._state.owned(self._plan.owner)
         closed = [i for i in self._open if not self._unseen(i)]
         self._open = [i for i in self._open if self._unseen(i)]
-        return [Done(i.intent, "settled", "found" if i.path in owned else "not found", id=i.id) for i in closed]
+        return [Done(i.intent, "settled", FOUND if i.path in owned else "not found", id=i.id) for i in closed]
 
     def _unseen(self, intent: Intent) -> bool:
         """Whether the store that an intent was for could not be read: then nobody has looked, and it stays open."""
