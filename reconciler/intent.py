@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.shape import Json
-from reconciler_state.journal import Done, Intent, Planned
+from reconciler_state.journal import FOUND, Done, Intent, Planned
 from reconciler_state.record import HomeState
 
 from .action import Action, FieldRow, Row
@@ -82,8 +82,8 @@ def settled(
         if isinstance(plan.observation.things.get(store), Unknown):
             still.append(intent)
             continue
-        said = "found" if intent.path in owned else "not found"
-        if said == "not found" and traits_of(traits, address.kind).write_only:
+        said = FOUND if intent.path in owned else "not found"
+        if said != FOUND and traits_of(traits, address.kind).write_only:
             # Whether it was done nobody will ever know; doing it again changes nothing if it was.
             said = "nothing shows whether it was done; it is planned again"
         closed.append(Done(intent.intent, "settled", said, id=intent.id))

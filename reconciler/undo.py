@@ -16,6 +16,7 @@ from reconciler_specs.home import BY_KIND
 from reconciler_specs.resource import Resource
 from reconciler_specs.shape import Json, Shape
 from reconciler_state.history import Done, Run
+from reconciler_state.journal import FOUND
 from reconciler_state.record import Owned
 from reconciler_state.veil import is_text, unknown_here
 
@@ -38,14 +39,20 @@ _NOT = {
     Row.FOLLOW: "it changed a thing that this setup does not own",
 }
 # Rows after which nothing is to be put back: they changed state only, or restarted what runs.
+_LET_GO = {Row.RELEASED, Row.FORGET}
 _STATE = {Row.ADOPT, Row.MOVED, Row.RELEASED, Row.FORGET, Row.SETTLED, Row.RESTART}
+# Outcomes after which something of a row may stand in the home. It is planned like the rest: what does not stand there
+# is in sync with what was before.
+_DONE = {"applied", "not-applied", "inert", "settled"}
+_OPEN = {"", "uncertain"}
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
     """What of a home's run can be undone, by address path: fields to declare as they were (`fields`, a field that was
     not there as `{"$absent": true}`), things that it made (`made`) and things that it deleted (`deleted`, with their
-    fields). `cannot` says of the others why not; `commit` is the setup's when it ran."""
+    fields). `cannot` says of the others why not; `commit` is the setup's when it ran; `ids` are the harness ids of what
+    it made, "" where it told none."""
 
     run: str = ""
     fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -53,20 +60,36 @@ class Undo:
     deleted: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     cannot: Mapping[str, str] = field(default_factory=dict)
     commit: str = ""
+    ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def paths(self) -> frozenset[str]:
         return frozenset({*self.fields, *self.made, *self.deleted})
 
+    def standing(self, home: str, declared: Mapping[Address, Resource], owned: Mapping[str, Owned]) -> Undo:
+        """With what is `owned` by now, by path: what is another thing, or holds what nobody can write again, stays."""
+        fields, made, cannot = dict(self.fields), set(self.made), dict(self.cannot)
+        for path in self.fields.keys() & owned.keys():
+            if has_hidden(_applied(owned[path])) and Address.parse(f"{home}/{path}") not in declared:
+                # Were it declared without its secret, that would be taken away.
+                del fields[path]
+                cannot[path] = "it has left the setup since, and has a secret whose value is kept nowhere"
+        for path in self.made & owned.keys():
+            thing, was = owned[path], self.ids.get(path, "")
+            if thing.origin == "adopted" or (was and was != thing.id):
+                made.remove(path)
+                cannot[path] = "what is there now was not made by this run"
+        return replace(self, fields=fields, made=frozenset(made), cannot=cannot)
+
     def resources(
         self, home: str, declared: Mapping[Address, Resource], owned: Mapping[str, Owned]
     ) -> dict[Address, Resource]:
-        """`declared` without what the run made, and with what it deleted, or what has left the setup since and is in
+        """`declared` without what the run made, and with what it took away, or what has left the setup since and is in
         `owned` (by path): that as it was applied last, so that no field of it is taken for one that left (L2)."""
         out = {a: r for a, r in declared.items() if a.path not in self.made}
         for path, fields in {**self.fields, **self.deleted}.items():
             address = Address.parse(f"{home}/{path}")
-            if address in out or (path in self.fields and path not in owned):
+            if address in out:
                 continue
             thing = owned.get(path)
             if thing is not None and unknown_here(thing):
@@ -131,15 +154,32 @@ def of(runs: Sequence[Run], run: str, owner: str) -> Undo:
     if at is None:
         return Undo(run)
     later: dict[tuple[str, str], str] = {}
+    let_go: dict[str, str] = {}
     for other in runs[at + 1 :]:
-        for row in (r for r in other.rows if r.outcome == "applied" and r.row not in _STATE):
+        let_go |= {r.path: other.run for r in other.rows if r.row in _LET_GO and r.outcome == "applied"}
+        for row in filter(_wrote, other.rows):
             for name in row.rows or [""]:
                 later[row.path, name] = other.run
     found = Undo(run, commit=str(runs[at].who.get("commit", "")))
     for row in runs[at].rows:
-        if row.outcome == "applied" and row.row not in _STATE:
+        if _wrote(row) and row.path in let_go:
+            found = replace(found, cannot={**found.cannot, row.path: f"run {let_go[row.path]} let go of it since"})
+        elif _wrote(row):
             found = _with(found, row, later)
+        elif row.outcome in _OPEN and row.row not in _STATE:
+            why = "what came of it is not known yet: the next apply looks"
+            found = replace(found, cannot={**found.cannot, row.path: why})
     return found
+
+
+def _wrote(row: Done) -> bool:
+    """Whether a row may have written to the home. One that only recorded something has no door and no field rows; of
+    a create that was cut off, the run that settled it says whether there was anything."""
+    if row.row in _STATE or row.outcome not in _DONE:
+        return False
+    if row.outcome == "settled" and row.row == Row.CREATE:
+        return row.reason == FOUND
+    return row.row != Row.UPDATE or bool(row.rows or row.door)
 
 
 def _with(undo: Undo, row: Done, later: Mapping[tuple[str, str], str]) -> Undo:
@@ -155,7 +195,7 @@ def _with(undo: Undo, row: Done, later: Mapping[tuple[str, str], str]) -> Undo:
         touched = sorted({other for (path, _), other in later.items() if path == row.path})
         if touched:
             return replace(undo, cannot={**undo.cannot, row.path: f"run {touched[0]} changed it since"})
-        return replace(undo, made=undo.made | {row.path})
+        return replace(undo, made=undo.made | {row.path}, ids={**undo.ids, row.path: row.id})
     fields, lost = {}, {}
     for name, value in row.before.items():
         if has_hidden(value):

@@ -175,6 +175,10 @@ class Workspace:
         try:
             ref = self.ref(home_id)
             undo = undo_of(self.runs(ref), options.undo, self.setup.name) if options.undo else Undo()
+            if undo.paths:
+                state = self.store.read(physical(ref))
+                owned = state.owned(self.setup.name) if state else {}
+                undo = undo.standing(home_id, self._desired(home_id, ref), owned)
             if options.undo and not undo.paths:
                 return HomePlan(ref, self.setup.name, notes=tuple(undo.notes()))
             inputs, provider = self._inputs(home, ref, undo), self.provider(home.harness)

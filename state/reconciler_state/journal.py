@@ -30,6 +30,8 @@ from .veil import has_long
 TAIL: Final = 1024  # bytes: more than a `run-end` takes
 PART: Final = 8 * 2**20  # bytes: a journal that has grown past this goes on in a new file, and the old one is kept
 UNCERTAIN: Final = "uncertain"
+FOUND: Final = "found"
+"""The reason of a `settled` outcome where state has the thing after the run that looked for it."""
 Share = Callable[[bytes], AbstractContextManager[None]]
 """Tells other runners what a run begins with, before it is added here and while it is."""
 

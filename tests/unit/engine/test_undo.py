@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +226,73 @@ def test_the_document_of_a_run(world: World) -> None:
     [row] = run["rows"]
     assert (row["address"], row["row"], row["outcome"]) == ("main/default/jobs/brief", "update", "applied")
     assert row["before"] == {"prompt": "Write."} and run["who"]["actor"] and row["door"]
+
+
+def test_undo_of_a_field_of_what_has_left_the_setup_clears_no_other(world: World) -> None:
+    world.setup(jobs(LESS))
+    world.apply()
+    run = last(world)
+    world.setup(HEAD + home_text(""))
+    [action] = undo(world, run).homes[0].actions
+    assert {c.field: str(c.row) for c in action.changes if c.writes} == {"prompt": "set"}
+    world.apply(options=Options(undo=run))
+    assert prompt(world) == "Write."
+
+
+def test_undo_of_a_pause_gives_back_what_pausing_took_and_no_more(world: World) -> None:
+    world.edit([{"set": "default/jobs/brief", "paused": False}])
+    world.setup(HEAD.replace("name: solo", "name: solo\npolicy: {on_removed: pause}") + home_text(""))
+    world.apply()
+    [action] = undo(world).homes[0].actions
+    assert {c.field for c in action.changes if c.writes} == {"paused"}
+
+
+ENTRY: dict[str, Any] = {"run": "r1", "path": "default/jobs/brief", "kind": "jobs", "profile": "default", "id": "j1"}
+
+
+def cut_off(row: str, reason: str, **more: Any) -> list[dict[str, Any]]:
+    """A run with one row whose end a second run has found out by looking, and recorded."""
+    return [
+        {"what": "run", "run": "r1", "owner": "solo", "at": "1"},
+        {"what": "begin", **ENTRY, "intent": "i1", "row": row, "at": "1", **more},
+        {"what": "run", "run": "r2", "owner": "solo", "at": "2"},
+        {"what": "begin", **ENTRY, "run": "r2", "intent": "i2", "row": "update", "at": "2"},
+        {"what": "outcome", "run": "r2", "intent": "i1", "outcome": "settled", "reason": reason, "at": "2"},
+        {"what": "outcome", "run": "r2", "intent": "i2", "outcome": "applied", "at": "2"},
+    ]
+
+
+def test_a_run_that_was_cut_off_can_be_undone_once_it_is_settled() -> None:
+    change = cut_off("update", "found", before={"prompt": "Write."}, rows={"prompt": "set"})
+    assert of(told(change), "r1", "solo").fields == {"default/jobs/brief": {"prompt": "Write."}}
+    assert of(told(cut_off("create", "found")), "r1", "solo").made == {"default/jobs/brief"}
+    assert of(told(cut_off("create", "not found")), "r1", "solo").paths == frozenset()
+    gone = cut_off("delete", "not found", before={"prompt": "Write."})
+    assert of(told(gone), "r1", "solo").deleted == {"default/jobs/brief": {"prompt": "Write."}}
+
+
+@pytest.mark.parametrize("entries", [2, 6])
+def test_what_nobody_has_looked_at_yet_is_named(entries: int) -> None:
+    found = of(told(cut_off("create", "found")[:entries]), "r1", "solo")
+    assert bool(found.cannot) == (entries == 2) and any("not known yet" in n for n in found.notes()) == (entries == 2)
+
+
+def test_what_is_partly_in_the_home_is_undone() -> None:
+    entries = cut_off("update", "", before={"prompt": "Write.", "deliver": "local"}, rows={"prompt": "set"})
+    entries[4] |= {"outcome": "not-applied", "fields": ["deliver"]}
+    assert "default/jobs/brief" in of(told(entries), "r1", "solo").fields
+
+
+def test_a_thing_that_the_run_did_not_make_is_not_deleted(world: World) -> None:
+    world.setup(jobs(BRIEF, EXTRA))
+    world.apply()
+    run = last(world)
+    world.setup(jobs(BRIEF))
+    plan = undo(world, run)
+    assert rows(plan) == {"default/jobs/extra": "delete"}  # still ours, and made by it
+    made = of(world.space().runs(world.space().ref("main")), run, "solo")
+    [state] = [h.state for h in plan.homes]
+    ours = state.owned("solo")["default/jobs/extra"]
+    for other in (replace(ours, origin="adopted"), replace(ours, id="another")):
+        stood = made.standing("main", {}, {"default/jobs/extra": other})
+        assert not stood.made and "not made by this run" in stood.cannot["default/jobs/extra"]
