@@ -38,8 +38,8 @@ _NOT = {
     Row.MISSING: "it was made again after it had gone from the home",
     Row.FOLLOW: "it changed a thing that this setup does not own",
 }
-# Rows after which nothing is to be put back: they changed state only, or restarted what runs.
 _LET_GO = {Row.RELEASED, Row.FORGET}
+# Rows after which nothing is to be put back: they changed state only, or restarted what runs.
 _STATE = {Row.ADOPT, Row.MOVED, Row.RELEASED, Row.FORGET, Row.SETTLED, Row.RESTART}
 # Outcomes after which something of a row may stand in the home. It is planned like the rest: what does not stand there
 # is in sync with what was before.
