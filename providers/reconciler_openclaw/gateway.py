@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from . import authored, home, roster, rpc, serving, statedb
 from .view import look_up
 
 STARTING = 120.0  # seconds for a gateway that is there, and restarts or is still starting
+GAP = 5.0  # seconds in which one that restarts may hold its home no more, and not again yet
 _USUAL_PORT = 18789
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
@@ -35,7 +37,9 @@ def attach(ref: HomeRef, note: Note, until: float = math.inf) -> rpc.Connection 
     if found is None and not rpc.listens(port):
         return None
     environ = serving.environ(here, found.pid) if found else {}
-    opened = rpc.open_at(port, credential(here, config.tree, environ), note, STARTING, alive(here), until)
+    opened = rpc.open_at(
+        port, credential(here, config.tree, environ), note, STARTING, alive(here, found is not None), until
+    )
     wrong = unproved(here, opened.hello)
     if not wrong:
         return opened
@@ -45,9 +49,18 @@ def attach(ref: HomeRef, note: Note, until: float = math.inf) -> rpc.Connection 
     raise ProviderError(wrong)
 
 
-def alive(here: home.Home) -> Callable[[], bool]:
-    """Whether a gateway holds the home, asked anew each time."""
-    return lambda: serving.find(here) is not None
+def alive(here: home.Home, held: bool = False, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+    """Whether a gateway holds the home, asked anew each time. One that restarts lets go of it for a moment: it counts
+    for GAP seconds from when it was seen last (`held`: just now)."""
+    seen = clock() if held else -math.inf
+
+    def holds() -> bool:
+        nonlocal seen
+        if serving.find(here) is not None:
+            seen = clock()
+        return clock() - seen <= GAP
+
+    return holds
 
 
 def _may_hide(here: home.Home) -> bool:

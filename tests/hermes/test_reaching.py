@@ -438,7 +438,7 @@ def test_adopt_of_the_sample_homes_says_them_and_plans_nothing(here: World, tmp_
 
 
 def test_a_running_gateway_is_told_of(here: World) -> None:
-    """The row says when the change counts; nothing is restarted by us."""
+    """The row says when the change counts; what waits for a restart has its row at the end, held for a person."""
     home: Any = here.home
     here.converge(here.text(rest=channel(allow="[1]") + WEBHOOK))
     started = int(Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19])
@@ -447,12 +447,13 @@ def test_a_running_gateway_is_told_of(here: World) -> None:
         (channel(allow="[1, 2]") + WEBHOOK, "takes effect with the next message"),
         (
             channel(allow="[1]", admins="[1]") + WEBHOOK,
-            "takes effect when the gateway restarts: hermes gateway restart",
+            "takes effect when the gateway restarts",
         ),
         (channel(allow="[1]") + WEBHOOK.replace("PR", "MR"), ""),
     ):
-        (row,) = here.rows(here.text(rest=rest)).values()
+        row, *rest_ = here.rows(here.text(rest=rest)).values()
         assert row.notes == ((note,) if note else ()), row
+        assert [(r.row, r.hold is not None) for r in rest_] == ([(Row.RESTART, True)] if "restarts" in note else [])
     (home.path / "gateway.pid").write_text(json.dumps({"pid": os.getpid(), "start_time": started + 1}))
     (row,) = here.rows(here.text(rest=channel(allow="[1, 2]") + WEBHOOK)).values()
     assert not row.notes

@@ -199,9 +199,9 @@ def an_agent_goes_with_a_review_and_leaves_its_files(story: Story) -> None:
         "level: warn", "level: error, gateway.customBindHost: 127.0.0.1"
     )
     text = story.setup(text + JOB)
-    found = story.plan(text)
-    rows = frozenset(h.digests[a.address] for h in found.homes for a in h.open)
     options = Options(allow=frozenset({"last-of-kind", "many-deletes"}))
+    found = story.plan(text, options)
+    rows = frozenset(h.digests[a.address] for h in found.homes for a in h.open)
     events = story.apply(text, options, Consent(yes=True, terminal=True, reviewed=True, approved=rows))
     assert set(told(events).values()) == {"applied"}, told(events)
     assert "ops" not in story.agents()
