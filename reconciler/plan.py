@@ -43,6 +43,11 @@ class Options:
     provision: frozenset[str] = frozenset()
     undo: str = ""
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing narrows it: what such a plan does not have is over, and not merely left out."""
+        return not (self.targets or self.undo)
+
 
 @dataclass(frozen=True, slots=True)
 class HomeInputs:

@@ -147,7 +147,7 @@ def _carry_out(
     if space.setup.notify:
         from .notify import tell_others
 
-        tell_others(space, made, told, whole=not options.targets)
+        tell_others(space, made, told, whole=options.whole)
     return code
 
 

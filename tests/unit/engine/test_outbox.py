@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from reconciler import outbox
+from reconciler.cli.notify import tell_others
 from reconciler.notices import Notice, of_plan, of_run
+from reconciler.past import past
 from reconciler.plan import Options
 from reconciler.vault import Vault
 from reconciler_specs.notify import NotifyTarget
 from webhook import webhook
-from world import HEAD, World, home_text
+from world import HEAD, JOBS, World, home_text
 
 OPS = NotifyTarget("ops", {"url": "https://hooks.example.org/x"})
 
@@ -214,3 +216,24 @@ def test_what_a_life_is_told_as(tmp_path: Path) -> None:
     [drift] = of_plan(world.plan(Options()))
     assert (drift.topic, drift.address, drift.field) == ("drift", "main/default/jobs/brief", "prompt")
     assert "Mine." not in json.dumps(drift.to_json())
+
+
+@pytest.mark.parametrize("narrow", ["target", "undo"])
+def test_what_a_narrow_plan_leaves_out_is_not_over(
+    tmp_path: Path, narrow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to = Target()
+    monkeypatch.setattr(outbox, "_post", to.post)
+    world = World(tmp_path)
+    world.home()
+    other = "          other: {schedule: {every: 1h}, prompt: PROMPT, deliver: local}\n"
+    for prompt in ("One.", "Two."):
+        world.setup(f"{HEAD}notify: {{ops: {{url: 'https://x.example.org/'}}}}\n" + home_text(JOBS + other))
+        world.text = world.text.replace("PROMPT", prompt)
+        world.apply()
+    world.edit([{"set": "default/jobs/brief", "prompt": "Mine."}])
+    run = past(world.space()).commands[0].run
+    narrowed = Options(targets=("main/default/jobs/other",)) if narrow == "target" else Options(undo=run)
+    for options in (Options(), narrowed, Options()):
+        tell_others(world.space(), world.plan(options), [], whole=options.whole)
+    assert len(to.told) == 1
