@@ -90,17 +90,21 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     if options.unmanaged:
         declared = {a.address for a in actions}
         chosen += [a for a in _unmanaged(ref.id, observation, state) if a.address not in declared]
-    restarting, said = restart.planned(inputs, chosen, observation, state, options)
+    unchanged = sum(1 for a in chosen if a.row is Row.IN_SYNC)
+    undone, not_undone = inputs.undo.only(chosen) if options.undo else (chosen, [])
+    kept = {a.address for a in undone}
+    left_out += sum(1 for a in chosen if a.row is not Row.IN_SYNC and a.address not in kept)
+    restarting, said = restart.planned(inputs, undone, observation, state, options)
     hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning, lost)
-    shown = [a for a in [*chosen, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
+    shown = [a for a in [*undone, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
     return replace(
         base,
         actions=tuple(order(shown)),
         state=state,
         hold=hold,
         guard=guard,
-        notes=(*observation.notes, *contact.notes, *said, *notes(inputs, observation, canons)),
-        unchanged=sum(1 for a in chosen if a.row is Row.IN_SYNC),
+        notes=(*observation.notes, *contact.notes, *said, *not_undone, *notes(inputs, observation, canons)),
+        unchanged=unchanged,
         left_out=left_out,
         canons=canons,
     )

@@ -29,7 +29,8 @@ BEFORE = "gateways"
 def planned(
     inputs: HomeInputs, rows: Sequence[Action], observation: Observation, state: HomeState, options: Options
 ) -> tuple[list[Action], tuple[str, ...]]:
-    """The restart row that the home's chosen `rows` ask for, if any, and notes for the plan's head."""
+    """The restart row that the home's chosen `rows` ask for, if any, and notes for the plan's head. What waits since
+    earlier is no part of an undo."""
     home, running = inputs.ref.id, observation.gateways
     asking: dict[str, list[str]] = {}
     needs: list[Address] = []
@@ -38,7 +39,7 @@ def planned(
             asking.setdefault(action.late, []).append(action.address.path)
             needs.append(action.address)
     for name, late in state.late.items():
-        if name in running and running[name].start == late.start:
+        if name in running and running[name].start == late.start and not options.undo:
             paths = [p for p in late.paths if _chosen(Address.parse(f"{home}/{p}"), Address(home), options)]
             asking.setdefault(name, []).extend(p for p in paths if p not in asking.get(name, ()))
     asking = {name: paths for name, paths in asking.items() if paths}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.home import BY_KIND
@@ -20,7 +19,7 @@ from reconciler_state.journal import FOUND
 from reconciler_state.record import Owned
 from reconciler_state.veil import is_text, unknown_here
 
-from .action import Row
+from .action import Action, Row
 from .bind import ABSENT_JSON
 from .errors import UsageError
 from .merge import shape_over
@@ -28,9 +27,6 @@ from .observe import ABSENT
 from .provider import Canon
 from .redact import has_hidden
 from .values import from_base
-
-if TYPE_CHECKING:
-    from .plan import HomePlan
 
 # Rows that write to the home, and why they cannot be undone by a plan.
 _NOT = {
@@ -111,17 +107,14 @@ class Undo:
             return canon
         return replace(canon, fields={n: v for n, v in {**canon.fields, **fields}.items() if v != ABSENT_JSON})
 
-    def only(self, plan: HomePlan) -> HomePlan:
-        """`plan` with the rows that undo it, and no other."""
-        gone = {a.address.path for a in plan.actions if a.row is Row.DELETE} - self.made
-        kept = [a for a in plan.actions if a.address.path in self.paths - gone]
-        left = plan.left_out + len(plan.actions) - len(kept)
+    def only(self, actions: Sequence[Action]) -> tuple[list[Action], list[str]]:
+        """Of a home's rows those that undo it, and notes on what they cannot."""
+        gone = {a.address.path for a in actions if a.row is Row.DELETE} - self.made
+        kept = [a for a in actions if a.address.path in self.paths - gone]
         said = f"made by run {self.run}"
-        told = (replace(a, reason=said) if a.address.path in self.made and a.row is Row.DELETE else a for a in kept)
-        unknown = sorted(gone & self.fields.keys())
+        told = [replace(a, reason=said) if a.address.path in self.made and a.row is Row.DELETE else a for a in kept]
         why = "it has left the setup, and not all that was applied last is known to this runner"
-        notes = (*plan.notes, *(f"not undone: {path}: {why}" for path in unknown))
-        return replace(plan, actions=tuple(told), left_out=left, notes=notes)
+        return told, [f"not undone: {path}: {why}" for path in sorted(gone & self.fields.keys())]
 
     def notes(self) -> list[str]:
         """For the plan's head."""

@@ -188,8 +188,7 @@ class Workspace:
                 made = plan_home(inputs, provider, options)
             if made.guard == "rebuild":
                 made = replace(made, notes=(*made.notes, *also_lost(self.runs(ref), made.observation)))
-            made = replace(made, notes=(*self.store.notes(physical(ref)), *made.notes))
-            return undo.only(made) if options.undo else made
+            return replace(made, notes=(*self.store.notes(physical(ref)), *made.notes))
         except ReconcilerError as error:
             ref = self._refs.get(home_id, HomeRef(home.id, home.harness, LocalPlace(), home.path))
             return HomePlan(ref, self.setup.name, failed=str(error))

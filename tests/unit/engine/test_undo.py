@@ -118,6 +118,19 @@ def test_a_pause_is_undone_and_nothing_else_of_the_thing(world: World) -> None:
     assert {c.field: c.write for c in action.changes} == {"paused": False}
 
 
+def test_what_counts_only_after_a_restart_is_undone_with_one(world: World) -> None:
+    world.home().gateways["default"] = "s1"
+    allow = frozenset({"restart"})
+    for numbers in ("'1'", "'1', '2'"):
+        channel = f"        channels:\n          telegram: {{enabled: true, allow: [{numbers}]}}\n"
+        world.setup(HEAD + home_text(channel))
+        world.apply(options=Options(allow=allow))
+    run, start = last(world), world.home().gateways["default"]
+    assert rows(undo(world, run)) == {"default/channels/telegram": "update", "": "restart"}
+    world.apply(options=Options(undo=run, allow=allow))
+    assert world.home().gateways["default"] != start
+
+
 def test_protection_outlives_an_undo(world: World) -> None:
     kept = [BRIEF.replace("deliver", "protect: true, deliver"), LESS.replace("deliver", "protect: true, deliver")]
     for text in kept:
