@@ -57,13 +57,15 @@ class ApprovedHome:
 @dataclass(frozen=True)
 class Approved:
     """A plan file that was read. `rows` are the approved digests, each with its address; `run` tells the run that made
-    the file from another one, `actor` is who made it (`reconciler.provenance`)."""
+    the file from another one, `actor` is who made it (`reconciler.provenance`); `undo` is the run that the plan undoes,
+    "" for none."""
 
     rows: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     run: str = ""
     actor: str = ""
     made: datetime = _NEVER
+    undo: str = ""
     said: Mapping[str, ApprovedRow] = field(default_factory=dict)
     homes: Mapping[str, ApprovedHome] = field(default_factory=dict)
 
@@ -74,18 +76,20 @@ class Approved:
         return frozenset(self.rows) - moved
 
 
-def write(path: Path, plan: Plan, now: datetime, run: str = "", provenance: Provenance = _UNTOLD) -> None:
+def write(
+    path: Path, plan: Plan, now: datetime, run: str = "", provenance: Provenance = _UNTOLD, undo: str = ""
+) -> None:
     """Writes what `plan` asks approval for. 0600, by rename. `run` is the run that made it, if the provenance does
-    not say: a plan is no review for the run that made it.
+    not say: a plan is no review for the run that made it. `undo` is the run that the plan undoes.
 
     Raises UsageError, also where something else than a plan file is at `path`: it would be lost.
     """
     known = replace(provenance, run=provenance.run or run)
-    text = json.dumps(document(plan, now, known), indent=2, ensure_ascii=True) + "\n"
+    text = json.dumps(document(plan, now, known, undo), indent=2, ensure_ascii=True) + "\n"
     outfile.write(path, text, _is_plan, "plan file", "reconciler plan --out plan.json")
 
 
-def document(plan: Plan, now: datetime, provenance: Provenance = _UNTOLD) -> dict[str, Any]:
+def document(plan: Plan, now: datetime, provenance: Provenance = _UNTOLD, undo: str = "") -> dict[str, Any]:
     """The file's content. `content` is a digest over all the rest, so that an edit by hand is told."""
     homes = [home for home in plan.homes if not home.failed]
     body: dict[str, Any] = {
@@ -93,6 +97,7 @@ def document(plan: Plan, now: datetime, provenance: Provenance = _UNTOLD) -> dic
         "setup": plan.owner,
         "made": now.astimezone(UTC).isoformat(timespec="seconds"),
         "digest": plan.digest,
+        **({"undo": undo} if undo else {}),
         "provenance": provenance.to_json(),
         "homes": [_home(home) for home in homes],
         "rows": [row for home in homes for row in _rows(home)],
@@ -190,6 +195,7 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
         who["run"],
         who["actor"],
         made,
+        str(document.get("undo", "")),
         {row.address: row for row in rows},
         {home.id: home for home in homes},
     )

@@ -115,6 +115,8 @@ def _carry_out(
     from .render.outcome import Reporter
 
     saved = plan_file(plan, space) if plan is not None else None
+    if plan is not None and saved is not None:
+        _check_undone(plan, saved.approved, options)
     made = space.plan(options)
     check_selected(made, (*options.targets, *options.restore))
     if not json:
@@ -149,6 +151,18 @@ def _carry_out(
 
         tell_others(space, made, told, whole=options.whole)
     return code
+
+
+def _check_undone(path: Path, saved: Approved, options: Options) -> None:
+    """Raises UsageError where the file and the command line undo different runs: the file says what was approved, and
+    the command line what is planned."""
+    from ..errors import UsageError
+
+    if saved.undo == options.undo:
+        return
+    what = f"a plan that undoes run {saved.undo}" if saved.undo else f"no plan that undoes run {options.undo}"
+    again = f"--undo {saved.undo} " if saved.undo else ""
+    raise UsageError(f"{path}: {what}", hint=f"reconciler apply {again}--plan {path}")
 
 
 def _against(approved: Approved | None, events: Iterator[Event], made: Plan, options: Options) -> Iterator[Event]:

@@ -90,7 +90,7 @@ def plan(
 
         from ..planfile import write
 
-        write(out, made, datetime.now(UTC), provenance=known or space.caller())
+        write(out, made, datetime.now(UTC), provenance=known or space.caller(), undo=options.undo)
     for path in reports:
         _write_report(path, made, known, report_limit, [p for p in reports if p.suffix != ".md"])
     if shown is not Format.TEXT:
