@@ -23,7 +23,7 @@ from .notes import notes
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, Provider, traits_of
-from .retire import Grace
+from .retire import Grace, along
 from .rows import Rules, row
 from .versions import outside
 
@@ -74,7 +74,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     lost = [] if provisioning else lost_stores(ref.id, state.owned(inputs.owner), observation, provider.traits)
     # What is made again is made as declared: there is nobody's edit in it to be held for.
     again = [ref.id] if rebuilding else [str(Address(ref.id, s.profile, s.kind)) for s in _rebuilt(lost, options)]
-    actions = _rows(inputs, provider, (*options.restore, *again), observation, state, canons)
+    actions = along(_rows(inputs, provider, (*options.restore, *again), observation, state, canons))
     actions = stopped(actions, inputs.restored, restores((*options.restore, *again)))
     actions = [replace(a, rebuilt=True) if any(selects(t, a.address) for t in again) else a for a in actions]
     actions = lifted(provider.review(actions, observation, inputs.resources), options.allow)

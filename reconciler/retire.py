@@ -47,6 +47,22 @@ def retiring(action: Action, owned: Owned, observed: Observed, grace: Grace | No
     return replace(action, reason=action.reason.replace("left the setup", since, 1))
 
 
+def along(actions: Sequence[Action]) -> list[Action]:
+    """What stands inside of a profile that leaves with it (its model, its settings) is let go of, and not cleared
+    before: the profile may wait for its review for long, and is then deleted as it was."""
+    going = {
+        a.address.profile for a in actions if a.address.kind is Kind.PROFILE and (a.row is Row.DELETE or a.retires)
+    }
+    return [_let_go(a) if a.address.profile in going else a for a in actions] if going else list(actions)
+
+
+def _let_go(action: Action) -> Action:
+    if action.row is not Row.UPDATE or not any(c.row is FieldRow.UNSET for c in action.changes):
+        return action
+    released = (replace(c, row=FieldRow.RELEASE, write=None) if c.row is FieldRow.UNSET else c for c in action.changes)
+    return replace(action, changes=tuple(released))
+
+
 def _pause(action: Action, observed: Observed, grace: Grace) -> Action:
     address = action.address
     until = grace.now + timedelta(seconds=grace.seconds)

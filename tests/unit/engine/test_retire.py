@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from reconciler.action import Action, Row
+from reconciler.action import CLEAR, Action, FieldChange, FieldRow, Row
 from reconciler.consent import Consent
+from reconciler.observe import ABSENT
 from reconciler.plan import Options
+from reconciler.retire import along
+from reconciler_specs.address import Address
+from reconciler_specs.shape import Shape
 from reconciler_state.codec import decode, encode
-from reconciler_state.record import HomeState, Owned, Retired
+from reconciler_state.record import Base, HomeState, Owned, Retired
 from world import World, outcomes
 
 BRIEF = "main/default/jobs/brief"
@@ -225,3 +229,15 @@ def test_a_damaged_time_costs_its_own_thing_only(retired: str) -> None:
     found = decode(broken, Path("x"))
     assert set(found.owned("solo")) == {"default/jobs/x"}
     assert "retired" in found.damaged[0]
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_what_stands_inside_goes_with_its_profile_and_is_not_cleared_before(goes: bool) -> None:
+    base = Base(40, 40)
+    change = FieldChange("value", FieldRow.UNSET, ABSENT, 40, base, Shape(), CLEAR)
+    inside = Action(Row.UPDATE, Address.parse("main/coder/settings/agent.max_turns"), changes=(change,))
+    beside = Action(Row.UPDATE, Address.parse("main/default/settings/agent.max_turns"), changes=(change,))
+    profile = Action(Row.DELETE if goes else Row.IN_SYNC, Address.parse("main/coder"))
+    _, first, second = along([profile, inside, beside])
+    assert [str(c.row) for c in first.changes] == ["release" if goes else "unset"] and first.writes is not goes
+    assert second == beside
