@@ -122,7 +122,7 @@ def test_commands_parse(path: Path) -> None:
     for line in commands_in(page(path)):
         words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
         name = " ".join(words[:2]) if words[0] in ("state", "gitops") else words[0]
-        if name in ("--help", "state", "gitops"):
+        if name in ("--help", "--version", "state", "gitops"):
             continue
         assert name in known, f"{line}: no such command"
         options = {o: p for p in known[name].params for o in (*p.opts, *p.secondary_opts) if o.startswith("-")}
@@ -179,6 +179,19 @@ def test_the_tutorials_setup_is_the_sessions() -> None:
     blocks = [block for language, block in _FENCE.findall(page(DOCS / "tutorial.md")) if language == "yaml"]
     assert blocks[0] == session.files["setup.yaml"]
     assert session.files["rules.md"].strip() in page(DOCS / "tutorial.md")
+
+
+def test_help_says_whole_sentences() -> None:
+    """At 80 columns no command's line in `--help` is cut off with dots."""
+    from reconciler.cli.app import add_commands, app
+
+    add_commands()
+    program: Any = typer.main.get_command(app)
+    groups = [program, *(program.commands[name] for name in ("state", "gitops"))]
+    for group in groups:
+        room = 80 - 2 - 6 - max(map(len, group.commands))
+        cut = [name for name, command in group.commands.items() if command.get_short_help_str(room).endswith("...")]
+        assert not cut
 
 
 def test_every_decision_is_numbered() -> None:

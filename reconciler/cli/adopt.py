@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("adopt")(adopt)
+    app.command("adopt", short_help="Take a home, or things in it, as they are.")(adopt)
 
 
 def adopt(
