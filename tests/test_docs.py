@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -116,10 +116,28 @@ def brought() -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)
 def test_commands_parse(path: Path) -> None:
+    if "reference" not in path.parts:
+        _they_parse(commands_in(page(path)))
+
+
+def test_a_next_command_can_be_typed_as_it_stands() -> None:
+    """What the sessions print after `next:`; words that are no part of a command stand behind a `#`."""
+    said = {
+        line.strip().removeprefix("next: ").removeprefix("hint: ")
+        for path in sorted((ROOT / "tests" / "scripts").glob("*.txt"))
+        for line in page(path).splitlines()
+        if line.strip().startswith(("next: reconciler ", "hint: reconciler "))
+    }
+    commands = [command.strip() for line in said for command in line.partition("  #")[0].split(";")]
+    assert commands
+    for command in commands:
+        assert command == command.rstrip(",.") and "(" not in command and ", " not in command, command
+    _they_parse(commands)
+
+
+def _they_parse(lines: Iterable[str]) -> None:
     known: dict[str, Any] = {**docs_tool().commands(), **brought()}
-    if "reference" in path.parts:
-        return
-    for line in commands_in(page(path)):
+    for line in lines:
         words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
         name = " ".join(words[:2]) if words[0] in ("state", "gitops") else words[0]
         if name in ("--help", "--version", "state", "gitops"):
