@@ -15,7 +15,7 @@ from .provider import Canon
 def notes(inputs: HomeInputs, observation: Observation, canons: Mapping[Address, Canon]) -> Collection[str]:
     unchecked = [a.key for a, r in inputs.resources.items() if secret.UNCHECKED in r.options and not canons[a].held]
     found = (
-        [f"? not checked here, but by an apply that you agree to: {', '.join(sorted(set(unchecked)))}"]
+        [f"not checked here, but by an apply that you agree to: {', '.join(sorted(set(unchecked)))}"]
         if unchecked
         else []
     )

@@ -179,7 +179,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 def read(path: Path) -> Published:
     """Raises UsageError for what is no such file, was cut off, or was changed since it was written."""
-    hint = "reconciler observe --out FILE, on a runner that reaches the homes"
+    hint = "reconciler observe --out FILE  # on a runner that reaches the homes"
     try:
         if path.stat().st_size > LIMIT:
             raise UsageError(f"{path}: too large for an observation")

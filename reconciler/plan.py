@@ -78,10 +78,11 @@ class HomeInputs:
 class HomePlan:
     """One home's rows, in the order in which apply takes them.
 
-    `hold` holds the whole home (`guard` names what lifts it). `failed` says why the home could not be read; it
-    then has no rows; `elsewhere` names the machine whose runner it is for. `state` is the state the rows stand on,
-    with what recording rows bring about. `serial` and `lineage` are of the state as stored; `intents` are what runs
-    that were cut off left open. `unchanged` counts what is in sync, `left_out` what the targets leave.
+    `hold` holds the whole home (`guard` names what lifts it). `failed` says why the home could not be read, and
+    `remedy` what to do about it; it then has no rows; `elsewhere` names the machine whose runner it is for. `state`
+    is the state the rows stand on, with what recording rows bring about. `serial` and `lineage` are of the state as
+    stored; `intents` are what runs that were cut off left open. `unchanged` counts what is in sync, `left_out` what
+    the targets leave.
     """
 
     ref: HomeRef
@@ -94,6 +95,7 @@ class HomePlan:
     hold: Hold | None = None
     guard: str = ""
     failed: str = ""
+    remedy: str = ""
     elsewhere: str = ""
     notes: tuple[str, ...] = ()
     unchanged: int = 0

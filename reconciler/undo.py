@@ -47,8 +47,8 @@ _OPEN = {"", "uncertain"}
 class Undo:
     """What of a home's run can be undone, by address path: fields to declare as they were (`fields`, a field that was
     not there as `{"$absent": true}`), things that it made (`made`) and things that it deleted (`deleted`, with their
-    fields). `cannot` says of the others why not; `commit` is the setup's when it ran; `ids` are the harness ids of what
-    it made, "" where it told none."""
+    fields). `cannot` says of the others why not; `commit` is the setup's when it ran, `dirty` that it was not as
+    committed; `ids` are the harness ids of what it made, "" where it told none."""
 
     run: str = ""
     fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -57,6 +57,7 @@ class Undo:
     cannot: Mapping[str, str] = field(default_factory=dict)
     commit: str = ""
     ids: Mapping[str, str] = field(default_factory=dict)
+    dirty: bool = False
 
     @property
     def paths(self) -> frozenset[str]:
@@ -120,8 +121,10 @@ class Undo:
         """For the plan's head."""
         if not (self.paths or self.cannot):
             return []
-        at = f" (commit {self.commit[:12]})" if self.commit else ""
-        first = f"undoes run {self.run}: the setup still declares what it applied{at}; revert that too"
+        # Reverting the commit of a setup that was changed since would take back what the run has not done.
+        word, back = ("changed since commit", "change it back") if self.dirty else ("commit", "revert that")
+        at = f" ({word} {self.commit[:12]})" if self.commit else ""
+        first = f"undoes run {self.run}: the setup still declares what it applied{at}; {back} too"
         return [first, *(f"not undone: {path or 'the home'}: {why}" for path, why in sorted(self.cannot.items()))]
 
 
@@ -153,7 +156,8 @@ def of(runs: Sequence[Run], run: str, owner: str) -> Undo:
         for row in filter(_wrote, other.rows):
             for name in row.rows or [""]:
                 later[row.path, name] = other.run
-    found = Undo(run, commit=str(runs[at].who.get("commit", "")))
+    who = runs[at].who
+    found = Undo(run, commit=str(who.get("commit", "")), dirty=bool(who.get("dirty")))
     for row in runs[at].rows:
         if _wrote(row) and row.path in let_go:
             found = replace(found, cannot={**found.cannot, row.path: f"run {let_go[row.path]} let go of it since"})

@@ -191,7 +191,7 @@ class Workspace:
             return replace(made, notes=(*self.store.notes(physical(ref)), *made.notes))
         except ReconcilerError as error:
             ref = self._refs.get(home_id, HomeRef(home.id, home.harness, LocalPlace(), home.path))
-            return HomePlan(ref, self.setup.name, failed=str(error))
+            return HomePlan(ref, self.setup.name, failed=str(error), remedy=error.hint or "")
 
     def _inputs(self, home: Home, ref: HomeRef, undo: Undo) -> HomeInputs:
         state = self.store.read(physical(ref))

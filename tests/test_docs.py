@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -116,13 +116,31 @@ def brought() -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)
 def test_commands_parse(path: Path) -> None:
+    if "reference" not in path.parts:
+        _they_parse(commands_in(page(path)))
+
+
+def test_a_next_command_can_be_typed_as_it_stands() -> None:
+    """What the sessions print after `next:`; words that are no part of a command stand behind a `#`."""
+    said = {
+        line.strip().removeprefix("next: ").removeprefix("hint: ")
+        for path in sorted((ROOT / "tests" / "scripts").glob("*.txt"))
+        for line in page(path).splitlines()
+        if line.strip().startswith(("next: reconciler ", "hint: reconciler "))
+    }
+    commands = [command.strip() for line in said for command in line.partition("  #")[0].split(";")]
+    assert commands
+    for command in commands:
+        assert command == command.rstrip(",.") and "(" not in command and ", " not in command, command
+    _they_parse(commands)
+
+
+def _they_parse(lines: Iterable[str]) -> None:
     known: dict[str, Any] = {**docs_tool().commands(), **brought()}
-    if "reference" in path.parts:
-        return
-    for line in commands_in(page(path)):
+    for line in lines:
         words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
         name = " ".join(words[:2]) if words[0] in ("state", "gitops") else words[0]
-        if name in ("--help", "state", "gitops"):
+        if name in ("--help", "--version", "state", "gitops"):
             continue
         assert name in known, f"{line}: no such command"
         options = {o: p for p in known[name].params for o in (*p.opts, *p.secondary_opts) if o.startswith("-")}
@@ -179,6 +197,19 @@ def test_the_tutorials_setup_is_the_sessions() -> None:
     blocks = [block for language, block in _FENCE.findall(page(DOCS / "tutorial.md")) if language == "yaml"]
     assert blocks[0] == session.files["setup.yaml"]
     assert session.files["rules.md"].strip() in page(DOCS / "tutorial.md")
+
+
+def test_help_says_whole_sentences() -> None:
+    """At 80 columns no command's line in `--help` is cut off with dots."""
+    from reconciler.cli.app import add_commands, app
+
+    add_commands()
+    program: Any = typer.main.get_command(app)
+    groups = [program, *(program.commands[name] for name in ("state", "gitops"))]
+    for group in groups:
+        room = 80 - 2 - 6 - max(map(len, group.commands))
+        cut = [name for name, command in group.commands.items() if command.get_short_help_str(room).endswith("...")]
+        assert not cut
 
 
 def test_every_decision_is_numbered() -> None:

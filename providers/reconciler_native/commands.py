@@ -39,6 +39,7 @@ def register(app: typer.Typer) -> None:
         name="native",
         cls=_Group,
         help="A home of our own: make it, serve it, and its operator's verbs.",
+        short_help="A home of our own: make it, serve it, change it.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )

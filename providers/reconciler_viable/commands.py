@@ -11,7 +11,7 @@ from .sandbox import MOODS, PROJECTS, TOKEN, TRICKS
 
 def register(app: typer.Typer) -> None:
     """Adds the command to the program."""
-    app.command("viable-sandbox")(sandbox)
+    app.command("viable-sandbox", short_help="Serve a stand-in for the viable platform here.")(sandbox)
 
 
 def sandbox(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("adopt")(adopt)
+    app.command("adopt", short_help="Take a home, or things in it, as they are.")(adopt)
 
 
 def adopt(
@@ -47,7 +47,7 @@ def adopt(
     pairs = _mapping(mapping or [])
     what = what or sorted(str(a) for a in pairs)
     if not what:
-        raise UsageError("what is to be adopted?", hint="reconciler adopt PATH, or a home or address of the setup")
+        raise UsageError("what is to be adopted?", hint="reconciler adopt PATH  # or a home or address of the setup")
     first = what[0]
     try:
         path: Path | None = setup_path(file)

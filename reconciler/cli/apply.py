@@ -26,7 +26,7 @@ Events = Annotated[Path | None, typer.Option("--events", help="Append one JSON l
 
 def register(app: typer.Typer) -> None:
     app.command("apply")(apply)
-    app.command("provision")(provision)
+    app.command("provision", short_help="Make a home that does not exist yet.")(provision)
 
 
 def apply(

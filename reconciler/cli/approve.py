@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("approve")(approve)
+    app.command("approve", short_help="Approve rows of a saved plan, or list what waits.")(approve)
 
 
 def approve(
@@ -73,7 +73,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
     if json:
         out(approved_json(plan.digest, approval, ends, added=added))
     else:
-        for line in approved_text(plan.digest, approval, ends, added=added):
+        for line in approved_text(path, plan.digest, approval, ends, added=added):
             out(line)
     return 0
 

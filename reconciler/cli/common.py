@@ -184,7 +184,7 @@ def check_selected(plan: Plan, targets: Sequence[str]) -> None:
     for target in targets:
         if not any(selects(target, address) for address in known):
             close = get_close_matches(target, [str(a) for a in known], 1)
-            hint = f"did you mean {close[0]}?" if close else "reconciler status --all lists what there is"
+            hint = f"did you mean {close[0]}?" if close else "reconciler status --all  # lists what there is"
             raise UsageError(f"{target} selects nothing", hint=hint)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("copy")(copy)
+    app.command("copy", short_help="Write a home as the block of a new home.")(copy)
 
 
 def copy(

@@ -10,7 +10,7 @@ from .common import File, State
 
 
 def register(app: typer.Typer) -> None:
-    app.command("doctor")(doctor)
+    app.command("doctor", short_help="Check state, homes, doors and locks.")(doctor)
 
 
 def doctor(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Follow a branch of the setup's repository.")
     group.callback()(_group)
-    group.command("run")(run)
+    group.command("run", short_help="Apply each new revision by policy; tell drift.")(run)
     app.add_typer(group, name="gitops")
 
 
@@ -62,7 +62,8 @@ def run(
 ) -> int:
     """Follow the setup's branch: plan and apply each new revision by policy, and tell drift between them.
 
-    One JSON object a line per event. A person's checkout is never touched: the loop has a work tree of its own.
+    One JSON object a line per event; at a terminal, words. A person's checkout is never touched: the
+    loop has a work tree of its own.
     """
     import gc
     import os
@@ -143,6 +144,7 @@ def _told(events: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     from .render.style import err
 
     watched = sys.stderr.isatty()
+    quiet = watched and events is None and sys.stdout.isatty()  # nobody but a person reads
     with ExitStack() as stack:
         stream = sys.stdout
         if events is not None and str(events) != "-":
@@ -152,6 +154,10 @@ def _told(events: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
                 raise UsageError(f"--events {events}: cannot be written ({error.strerror})") from error
 
         def tell(event: Mapping[str, Any]) -> None:
+            if quiet:
+                if line := words(event):
+                    err(line)
+                return
             try:
                 stream.write(json.dumps(event, ensure_ascii=True) + "\n")
                 stream.flush()

@@ -10,7 +10,7 @@ from .common import File, Json, State
 
 
 def register(app: typer.Typer) -> None:
-    app.command("history")(history)
+    app.command("history", short_help="Who changed what and when: runs, one run, one thing.")(history)
 
 
 def history(

@@ -11,7 +11,7 @@ from .common import File, State
 
 
 def register(app: typer.Typer) -> None:
-    app.command("observe")(observe)
+    app.command("observe", short_help="Publish what the homes hold, for untrusted plans.")(observe)
 
 
 def observe(

@@ -106,8 +106,16 @@ def plan(
     for text in plan_text(made, Style(sys.stdout), verbose=verbose, head=head):
         line(text)
     if out is not None:
+        from shlex import quote
+
+        from ..action import Row
+
         again = f" --undo {options.undo}" if options.undo else ""
-        line(f"Saved to {out}; carry it out with: reconciler apply{again} --plan {out}")
+        deletes = any(a.row is Row.DELETE and a.writes for h in made.homes for a in h.actions)
+        line(
+            f"Saved to {out}; carry it out with: reconciler apply{again} --plan {quote(str(out))}"
+            + (" --reviewed" if deletes else "")
+        )
     for path in reports:
         line(f"Report: {path}")
     return code(made, detailed=detailed)

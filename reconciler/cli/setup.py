@@ -12,7 +12,7 @@ from .common import File, Json, check_harness
 
 def register(app: typer.Typer) -> None:
     app.command("init")(init)
-    app.command("validate")(validate)
+    app.command("validate", short_help="Check the setup: every error at once, with its place.")(validate)
     app.command("explain")(explain)
 
 

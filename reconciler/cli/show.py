@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("status")(status)
-    app.command("show")(show)
+    app.command("status", short_help="Two letters per thing: the setup's side, the home's.")(status)
+    app.command("show", short_help="One thing from all sides.")(show)
 
 
 def status(

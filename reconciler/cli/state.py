@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at, repair and move what was recorded.")
     group.command("list")(list_homes)
-    group.command("repair")(repair)
-    group.command("migrate")(migrate)
+    group.command("repair", short_help="Set damaged files aside; settle what was cut off.")(repair)
+    group.command("migrate", short_help="Copy state between local folder and branch.")(migrate)
     app.add_typer(group, name="state")
 
 

@@ -65,7 +65,7 @@ def load(path: Path | str, *, only: Collection[str] | None = None, stands: Path 
     try:
         data = sources.bytes(real, MAX_BYTES)
     except Unusable as error:
-        hint = "reconciler init writes a first one" if "no such file" in str(error) else ""
+        hint = "reconciler init  # writes a first one" if "no such file" in str(error) else ""
         raise SpecError([Reason(Where(name), str(error), hint)]) from error
     return _Loader(sources, real, name, only).load(data)
 

@@ -34,4 +34,4 @@ class StateDamaged(StateError):
     """A file of ours is not in proper form. Names the file, the line where that helps, and the repair command."""
 
     def __init__(self, path: object, why: str) -> None:
-        super().__init__(f"{path}: {why}", hint=f"{REPAIR} (puts the file aside; then adopt the home again)")
+        super().__init__(f"{path}: {why}", hint=f"{REPAIR}  # puts the file aside; then adopt the home again")

@@ -30,7 +30,7 @@ from .veil import Names, unveiled, veiled
 
 TRIES: Final = 60  # pushes that others were quicker than; each time one of them got through
 PAUSE: Final = 0.25  # seconds, at most, between two
-_PARTED: Final = f"{REPAIR} (puts this machine's copy aside; then the branch counts)"
+_PARTED: Final = f"{REPAIR}  # puts this machine's copy aside; then the branch counts"
 
 
 class Mirror:

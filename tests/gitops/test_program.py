@@ -103,6 +103,20 @@ def test_events_go_to_a_file_and_words_to_a_terminal(site: Site) -> None:
     assert "following main of origin" in words and "applied: main/default/jobs/brief" in words and "{" not in words
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_person_at_a_terminal_gets_words_and_json_if_asked_for(site: Site, asked: bool) -> None:
+    master, slave = pty.openpty()
+    more = ["--events", "-"] if asked else []
+    with site.start("--once", *more, stdout=slave, stderr=slave, text=False) as loop:
+        loop.communicate(timeout=60)
+    os.close(slave)
+    said = os.read(master, 65536).decode()
+    os.close(master)
+    assert loop.returncode == 0
+    assert ('"event": "round"' in said) is asked
+    assert ("round over, exit 0: 2 applied" in said) is not asked
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from reconciler_state.approvals import Approval
@@ -15,13 +17,13 @@ from .json import dump
 from .style import safe
 
 
-def approved_text(plan: str, approval: Approval, ends: datetime, *, added: bool) -> Iterator[str]:
+def approved_text(path: Path, plan: str, approval: Approval, ends: datetime, *, added: bool) -> Iterator[str]:
     """The rows of one approval, and what carries them out."""
     for address in sorted(set(approval.rows.values())):
         yield f"  ✓ {safe(address)}"
     word = "Approved" if added else "Approved already"
     yield f"{word}: {len(approval.rows)} row(s) of plan {plan}, by {safe(approval.by)}; until {_minute(ends)} at most."
-    yield "next: reconciler apply (with --reviewed for deletes, and from another run)"
+    yield f"next, from another run or login session: reconciler apply --plan {safe(quote(str(path)))} --reviewed"
 
 
 def approved_json(plan: str, approval: Approval, ends: datetime, *, added: bool) -> str:

@@ -27,10 +27,15 @@ def words(event: Mapping[str, Any]) -> str:
         "drift": f"drift: {address} {said('field')}: {said('was')} → {said('now')}",
         "outcome": f"{said('outcome')}: {address} {said('reason')}",
         "failed": f"{revision} failed (exit {said('exit')}); again at {said('again_at')}",
+        "note": f"note: {said('reason')}",
+        "not-told": f"not told: {said('reason')}",
         "captured": f"proposed on {said('branch')}: {len(event.get('addresses', ()))} value(s)",
         "not-captured": f"not captured: {address} {said('reason')}",
         "stop": "stopped",
     }.get(what, "")
     if what == "home-end" and "outcome" in event:
         line = f"{said('outcome')}: {address}: {said('reason')}"
+    if what == "round" and (event.get("exit") or event.get("outcomes")):
+        done = ", ".join(f"{n} {safe(name)}" for name, n in event.get("outcomes", {}).items())
+        line = f"{revision} round over, exit {said('exit')}" + (f": {done}" if done else "")
     return f"{at} {line}".rstrip() if line else ""

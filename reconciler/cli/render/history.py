@@ -25,7 +25,8 @@ def history_text(past: Past, which: str, limit: int) -> Iterator[str]:
         yield f"{style('✗', 'red')} {safe(home)}: its journal cannot be read: {safe(why)}"
     for decision in past.decisions[-limit:]:
         if decision.said is not Said.PERMITTED:  # that is the run's row
-            what = f"{safe(decision.address)}  {decision.row}  {decision.said}: {safe(decision.why)}"
+            row = f"{decision.row}  " if decision.row else ""
+            what = f"{safe(decision.address)}  {row}{decision.said}: {safe(decision.why)}"
             yield f"… {decision.at[:19]}  {what}" + (f"  by {safe(decision.by)}" if decision.by else "")
     if not past.commands:
         yield "Nothing was done yet." if not which else f"Nothing was done to {safe(which)} yet."

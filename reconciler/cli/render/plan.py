@@ -94,6 +94,8 @@ def _home(homes: list[HomePlan], style: Style, verbose: bool) -> Iterator[str]:
         yield style(f"  elsewhere: for the runner on {safe(home.elsewhere)}", "dim")
     if home.failed:
         yield f"  {style('✗', 'red')} {safe(home.failed)}"
+        if home.remedy:
+            yield f"      next: {style(safe(home.remedy), 'cyan')}"
     if home.hold:
         yield f"  {style('!', 'yellow')} held: {safe(home.hold.why)}"
         if home.hold.command:

@@ -15,7 +15,7 @@ from reconciler.consent import Consent
 from reconciler.errors import UsageError
 from reconciler.past import past
 from reconciler.plan import Options, Plan
-from reconciler.undo import of
+from reconciler.undo import Undo, of
 from reconciler_specs.address import Kind
 from reconciler_state.history import told
 from world import HEAD, World, home_text
@@ -309,3 +309,15 @@ def test_a_thing_that_the_run_did_not_make_is_not_deleted(world: World) -> None:
     for other in (replace(ours, origin="adopted"), replace(ours, id="another")):
         stood = made.standing("main", {}, {"default/jobs/extra": other})
         assert not stood.made and "not made by this run" in stood.cannot["default/jobs/extra"]
+
+
+@pytest.mark.parametrize(
+    ("dirty", "said"),
+    [
+        (False, "still declares what it applied (commit 0123456789ab); revert that too"),
+        (True, "still declares what it applied (changed since commit 0123456789ab); change it back too"),
+    ],
+)
+def test_only_a_commit_that_holds_the_change_is_named_to_be_reverted(dirty: bool, said: str) -> None:
+    run = Undo("r1", made=frozenset({"default/jobs/a"}), commit="0123456789abcdef", dirty=dirty)
+    assert run.notes()[0].endswith(said)
