@@ -21,6 +21,7 @@ from ..exits import of_apply
 from ..plan import Options, Plan
 from ..workspace import Workspace
 from . import record as records
+from .approved import approved_rows
 from .drift import drifts, puts_back
 from .metrics import Standing, counted, unfinished
 from .proposal import BRANCH, Proposed, propose
@@ -147,7 +148,7 @@ class Loop:
             self._standing_still(plan)
             self._codes.add(of_apply(plan, ()))
             consent = self._agreed(space, plan, lambda words: self._once("note", words, reason=words))
-            approved = _approved(space, plan, consent)
+            approved = approved_rows(space, plan, consent)
             if self._may and self._due(revision):
                 self._apply(space, plan, Options(), consent, revision, events)
             elif self._may and approved and self._rested(revision):
@@ -155,9 +156,7 @@ class Loop:
                 options = Options(targets=approved)
                 self._apply(space, space.plan(options), options, replace(consent, yes=False), revision, events)
             else:
-                # What is open is not carried out now: a drift counts as held, the rest as it ended when it was tried.
-                for action in (a for home in plan.homes for a in home.open if a.writes):
-                    self._codes.add(3 if puts_back(action) else self._record.code or 5)
+                self._left_open(plan)
             if self._may:
                 self._propose(space, plan, revision)
             for sentence in self._notify(space, plan, events):
@@ -165,6 +164,21 @@ class Loop:
             return plan
         finally:
             space.close()
+
+    def _left_open(self, plan: Plan) -> None:
+        """What is open and is not carried out now: a drift counts as held (and is told as one), the rest as it ended when
+        it was tried. A row that was no part of that is somebody else's doing, and is told once."""
+        for home in plan.homes:
+            for action in (a for a in home.open if a.writes):
+                if puts_back(action):
+                    self._codes.add(3)
+                    continue
+                self._codes.add(self._record.code or 5)
+                address = str(action.address)
+                why = "the home is not as this revision declares, which was carried out already"
+                command = f"reconciler history {address}"
+                key = f"{address} {home.digests[action.address]}"
+                self._once("open", key, home=home.id, address=address, row=str(action.row), reason=why, command=command)
 
     def _revision(self) -> str:
         """The revision to stand on: the branch's tip if it may be taken, else the last good one; "" if none."""
@@ -376,14 +390,3 @@ class Loop:
             working=False,
             homes=homes,
         )
-
-
-def _approved(space: Workspace, plan: Plan, consent: Consent) -> tuple[str, ...]:
-    """The addresses of the rows that somebody has approved by name, and that may be carried out by that."""
-    return tuple(
-        str(action.address)
-        for home in plan.homes
-        for action in home.open
-        if (digest := home.digests[action.address]) in consent.approved
-        and consent.refusal(action, digest, space.unattended(home.id)) is None
-    )

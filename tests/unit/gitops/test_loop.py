@@ -542,3 +542,17 @@ def test_one_loop_per_state_folder(tmp_path: Path) -> None:
         raise AssertionError("two at once")
     with alone(tmp_path / "gitops", Files()):
         pass
+
+
+def test_what_somebody_else_applied_is_told_once(following: Following) -> None:
+    """A commit that was applied by hand and is not on the branch: the revision was carried out, and the home is not as
+    it says."""
+    following.meet(brief("One."))
+    loop = following.loop()
+    assert loop.round() == 0
+    following.world.setup(brief("Ahead."))
+    following.world.apply()
+    codes = [loop.round(), loop.round()]
+    told = following.events("open")
+    assert [(e["address"], e["row"]) for e in told] == [("main/default/jobs/brief", "update")] and all(codes)
+    assert following.jobs() == ["Ahead."]
