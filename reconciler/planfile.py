@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reconciler_specs.address import Address
+
 from . import outfile
 from .action import Action, Row, Tier
 from .binding import Bound, block, bound, resolved
@@ -187,7 +189,7 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
             for h in document["homes"]
         ]
         who = {name: str(document["provenance"].get(name, "")) for name in ("run", "actor")}
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(f"{path}: its rows are not in proper form", hint=again) from error
     return Approved(
         {row.digest: row.address for row in rows},
@@ -228,6 +230,8 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _approved_row(row: Mapping[str, Any]) -> ApprovedRow:
     stood = row["bound"]
+    if any(ord(character) < ord(" ") for character in str(Address.parse(str(row["address"])))):
+        raise ValueError("an address is one line")
     return ApprovedRow(
         str(row["address"]),
         str(row["row"]),
