@@ -75,7 +75,15 @@ class Approved:
         """The digests that still approve something: not those of a home whose place, path or door is another now."""
         blocks = {home.block for home in self.homes.values()}
         moved = {d for h in plan.homes if block(h.ref) not in blocks for d in (*h.digests.values(), *h.asked)}
-        return frozenset(self.rows) - moved
+        return frozenset(self.rows) - moved - misnamed(plan, self.rows)
+
+
+def misnamed(plan: Plan, rows: Mapping[str, str]) -> frozenset[str]:
+    """Those of `rows` (row digest → address) whose row in `plan` is at another address: a person was shown one thing,
+    and the digest is of another. What the setup calls the home may have changed since."""
+    found = {digest: address.path for home in plan.homes for address, digest in home.digests.items()}
+    found |= {row_digest(home.ref, action): action.address.path for home in plan.homes for action in home.checks}
+    return frozenset(d for d, text in rows.items() if d in found and text.partition("/")[2] != found[d])
 
 
 def write(
