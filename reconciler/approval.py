@@ -6,7 +6,7 @@ An approval is of row digests: it holds for the homes, objects and values that w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -44,6 +44,15 @@ class Standing:
     valid: Mapping[str, Approval] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()
     over: Mapping[str, Approval] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> Mapping[str, str]:
+        """The valid row digests, each with the address that was approved."""
+        return {digest: approval.rows[digest] for digest, approval in self.valid.items()}
+
+    def without(self, digests: frozenset[str]) -> Standing:
+        valid = {digest: approval for digest, approval in self.valid.items() if digest not in digests}
+        return replace(self, valid=valid, elsewhere=self.elsewhere - digests)
 
 
 def holds(approval: Approval, now: datetime, within: int) -> bool:

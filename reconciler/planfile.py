@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reconciler_specs.address import Address
+
 from . import outfile
 from .action import Action, Row, Tier
 from .binding import Bound, block, bound, resolved
@@ -73,7 +75,15 @@ class Approved:
         """The digests that still approve something: not those of a home whose place, path or door is another now."""
         blocks = {home.block for home in self.homes.values()}
         moved = {d for h in plan.homes if block(h.ref) not in blocks for d in (*h.digests.values(), *h.asked)}
-        return frozenset(self.rows) - moved
+        return frozenset(self.rows) - moved - misnamed(plan, self.rows)
+
+
+def misnamed(plan: Plan, rows: Mapping[str, str]) -> frozenset[str]:
+    """Those of `rows` (row digest → address) whose row in `plan` is at another address: a person was shown one thing,
+    and the digest is of another. What the setup calls the home may have changed since."""
+    found = {digest: address.path for home in plan.homes for address, digest in home.digests.items()}
+    found |= {row_digest(home.ref, action): action.address.path for home in plan.homes for action in home.checks}
+    return frozenset(d for d, text in rows.items() if d in found and text.partition("/")[2] != found[d])
 
 
 def write(
@@ -187,7 +197,7 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
             for h in document["homes"]
         ]
         who = {name: str(document["provenance"].get(name, "")) for name in ("run", "actor")}
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(f"{path}: its rows are not in proper form", hint=again) from error
     return Approved(
         {row.digest: row.address for row in rows},
@@ -228,6 +238,8 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _approved_row(row: Mapping[str, Any]) -> ApprovedRow:
     stood = row["bound"]
+    if any(ord(character) < ord(" ") for character in str(Address.parse(str(row["address"])))):
+        raise ValueError("an address is one line")
     return ApprovedRow(
         str(row["address"]),
         str(row["row"]),

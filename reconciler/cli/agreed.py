@@ -56,7 +56,7 @@ def agreed(
     from ..errors import UsageError
 
     everything = [digest for h in made.homes for digest in h.asked]
-    consent = _approved(space, options, note, reviewed=reviewed, yes=yes)
+    consent = _approved(made, space, options, note, reviewed=reviewed, yes=yes)
     screen = sys.stdin.isatty() and sys.stdout.isatty()
     if file is not None:
         by = f"the plan file {file.digest}" + (f", made by {file.run}" if file.run else "")
@@ -81,15 +81,17 @@ def agreed(
     return replace(_with(consent, everything, "seen and agreed to at a terminal", other=False), yes=yes, terminal=True)
 
 
-def _approved(space: Workspace, options: Options, note: Note, *, reviewed: bool, yes: bool) -> Consent:
+def _approved(made: Plan, space: Workspace, options: Options, note: Note, *, reviewed: bool, yes: bool) -> Consent:
     """The flags of the command line, and the approvals that were given before."""
     from ..approval import said, standing
     from ..consent import Consent
+    from ..planfile import misnamed
 
     found, wrong = space.store.approvals().read(space.setup.name)
     for why in wrong:
         note(why)
     now = standing(found, space.now(), within(space), space.caller().run)
+    now = now.without(misnamed(made, now.rows))
     return Consent(
         yes=yes,
         approved=frozenset(now.valid),

@@ -126,6 +126,7 @@ def _record(space: Workspace, said: object, rows: Mapping[str, str], why: str) -
 def _list(space: Workspace, json: bool) -> int:
     from ..approval import standing
     from ..plan import Options
+    from ..planfile import misnamed
     from .agreed import within
     from .render.approve import list_json, list_text
     from .render.style import err, out, safe
@@ -133,8 +134,9 @@ def _list(space: Workspace, json: bool) -> int:
     found, wrong = space.store.approvals().read(space.setup.name)
     for why in wrong:
         err(f"note: {safe(why)}")
-    now = standing(found, space.now(), within(space), space.caller().run)
     plan = space.plan(Options())
+    now = standing(found, space.now(), within(space), space.caller().run)
+    now = now.without(misnamed(plan, now.rows))
     if json:
         out(list_json(plan, now, within(space)))
     else:

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler_specs.errors import Reason, SpecError, Where
 from reconciler_state.repository import GitError, Repository
 
 from ..errors import UsageError
@@ -62,8 +63,13 @@ class Source:
 
     @property
     def setup(self) -> Path:
-        """The setup file in the loop's work tree."""
-        return self.tree.root / self.inside
+        """The setup file in the loop's work tree. Raises SpecError for one that is somewhere else, by a link in the
+        commit: what this machine keeps outside of it is nothing to read, or to show, as a setup (L18)."""
+        path = self.tree.root / self.inside
+        if os.path.realpath(path) != str(Path(os.path.realpath(self.tree.root)) / self.inside):
+            where = Where(str(path))
+            raise SpecError([Reason(where, "it is a link, or is reached through one", "commit the file itself")])
+        return path
 
     @property
     def stands(self) -> Path:

@@ -51,7 +51,8 @@ def _remote(value: Any) -> str:
         raise Refusal(f"{described(value)} is no remote", "a remote's name, a URL or a path")
     if re.match(r"[A-Za-z0-9]+::", remote):
         raise Refusal("a transport that starts a program is not used", "a URL (https, ssh) or a path")
-    if re.search(r"://[^/@]*:[^/@]*@", remote):
+    # Over http a user alone is a token, and so may be what is asked for; ssh has its user there.
+    if re.search(r"://[^/@]*:[^/@]*@", remote) or re.match(r"(?i)https?://([^/]*@|[^?#]*[?#])", remote):
         raise Refusal("a credential stands in it", "git keeps credentials itself: git help credentials")
     return remote
 

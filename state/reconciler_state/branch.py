@@ -23,7 +23,20 @@ FALLBACK: Final = ("reconciler", "reconciler@localhost")
 _TAKEN: Final = re.compile(
     r"(credential|http|url|user|author|committer|gpg)\..*|core\.(sshcommand|askpass)|commit\.gpgsign", re.DOTALL
 )
-_NEVER: Final = "-c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c receive.autogc=false"
+# What the configuration of a repository on this machine could have the other end run, or check out.
+_NEVER: Final = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "core.alternateRefsCommand=true",
+        "receive.denyCurrentBranch=refuse",
+        "receive.autogc=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "protocol.ext.allow=never",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

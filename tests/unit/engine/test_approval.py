@@ -14,7 +14,7 @@ from reconciler.apply import apply, decisions
 from reconciler.cli import approve as command
 from reconciler.cli.agreed import agreed, plan_file
 from reconciler.errors import UsageError
-from reconciler.plan import Options
+from reconciler.plan import Options, sha
 from reconciler.provenance import Provenance
 from reconciler.trailer import of_head
 from reconciler.workspace import Workspace
@@ -143,6 +143,23 @@ def test_a_plan_file_gets_no_row_from_an_approval(desk: Desk) -> None:
     desk.setup(HEAD + HOME + KEEP + TELLS.replace("{to: owner}", "owner_chat"))
     desk.who = CRON
     assert desk.run(saved=True) == {"goes": "refused", "tells": "refused"}
+
+
+def test_a_digest_under_another_things_name_approves_nothing(desk: Desk) -> None:
+    """Who is shown one address has not agreed to another, however the plan file's own digest was made."""
+    desk.save()
+    document = json.loads(desk.path.read_bytes())
+    rows = {row["address"]: row for row in document["rows"]}
+    rows[CONFIRM]["digest"], rows[CONFIRM]["row"] = rows[DELETE]["digest"], "delete"
+    document["rows"] = [rows[CONFIRM]]
+    del document["content"]
+    desk.path.write_text(json.dumps({**document, "content": sha(document)}))
+    assert desk.approve() == 0
+    desk.who = CRON
+    assert desk.run() == {"goes": WAIT, "tells": WAIT}
+    assert desk.run(saved=True) == {"goes": "refused", "tells": "refused"}
+    desk.save()
+    assert desk.run(saved=True)["goes"] == WAIT  # nor does it make a row of a file a review
 
 
 @pytest.mark.parametrize("run", ["", "session server 3 4"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from reconciler import planfile
 from reconciler.errors import UsageError
-from reconciler.plan import Plan
+from reconciler.plan import Plan, sha
 
 NOW = datetime(2031, 1, 1, tzinfo=UTC)
 PLAN = Plan("solo", ())
@@ -52,3 +53,16 @@ def test_a_plan_holds_for_its_time(tmp_path: Path, age: timedelta, words: str) -
         planfile.read(path, "solo", NOW)
     planfile.write(path, PLAN, NOW + timedelta(minutes=1))
     assert planfile.read(path, "solo", NOW).rows == {}  # clocks of two machines are never quite one
+
+
+@pytest.mark.parametrize("address", ["", "/", "main/default/nothing/x", "main\n/default", "main/\x1b[2J"])
+def test_an_address_in_it_is_one_whatever_its_digest_says(tmp_path: Path, address: str) -> None:
+    path = tmp_path / "plan.json"
+    planfile.write(path, PLAN, NOW)
+    row = {"address": address, "row": "delete", "digest": "0" * 32, "id": "", "would": [], "bound": {}}
+    row["bound"] = dict.fromkeys(("setup", "home", "state"), "")
+    body = {**json.loads(path.read_bytes()), "rows": [row]}
+    del body["content"]
+    path.write_text(json.dumps({**body, "content": sha(body)}))
+    with pytest.raises(UsageError, match="proper form"):
+        planfile.read(path, "solo", NOW)

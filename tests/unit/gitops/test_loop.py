@@ -18,10 +18,13 @@ from reconciler.consent import Consent
 from reconciler.errors import ProviderError
 from reconciler.gitops.metrics import unhealthy
 from reconciler.gitops.record import alone
+from reconciler.gitops.source import Source
 from reconciler.observe import Observation, Wanted
 from reconciler.provider import Door, HomeRef
 from reconciler.testing.memory import MemoryProvider
 from reconciler_specs.address import Kind
+from reconciler_specs.errors import SpecError
+from reconciler_specs.load import load
 from reconciler_state.errors import StateLocked
 from reconciler_state.files import Files
 from world import HEAD, home_text
@@ -393,6 +396,40 @@ def test_a_setup_that_is_gone_is_said(following: Following) -> None:
     (following.work.root / "setup.yaml").write_text("here, for the person\n")
     assert following.round() == 1
     assert "no such file" in following.events("error")[0]["reason"]
+
+
+@pytest.mark.parametrize("linked", ["file", "folder"])
+def test_a_setup_that_a_commit_puts_elsewhere_by_a_link_is_not_read(following: Following, linked: str) -> None:
+    outside = following.root / "outside"
+    outside.mkdir()
+    (outside / "setup.yaml").write_text("ANOTHER_TOKEN=only-for-this-machine\n")
+    following.push(brief("One."), file="conf/setup.yaml")
+    source = Source.of(following.work.root / "conf/setup.yaml", following.root / "state" / "gitops")
+    source.prepare()
+    folder = following.work.root / "conf"
+    if linked == "file":
+        (folder / "setup.yaml").unlink()
+        (folder / "setup.yaml").symlink_to(outside / "setup.yaml")
+    else:
+        shutil.rmtree(folder)
+        folder.symlink_to(outside)
+    source.check_out(following.push("x\n", file="notes.txt"))
+    with pytest.raises(SpecError, match="link") as caught:
+        load(source.setup)
+    assert "only-for" not in str(caught.value)
+
+
+def test_what_a_linked_setup_holds_is_not_told(following: Following) -> None:
+    following.meet(brief("One."))
+    loop = following.loop()
+    assert loop.round() == 0
+    (following.root / "outside").write_text("ANOTHER_TOKEN=only-for-this-machine\n")
+    (following.work.root / "setup.yaml").unlink()
+    (following.work.root / "setup.yaml").symlink_to(following.root / "outside")
+    following.push("x\n", file="notes.txt")
+    assert loop.round() == 1
+    assert [e["file"] for e in following.events("error")] == ["setup.yaml"]
+    assert "only-for" not in str(following.told)
 
 
 def test_a_remote_that_cannot_be_reached(following: Following) -> None:

@@ -519,6 +519,31 @@ def test_no_hook_runs_at_either_end(one: Runner) -> None:
     assert not list(one.root.glob("ran-*"))
 
 
+def test_no_configuration_of_a_repository_here_starts_a_program(one: Runner) -> None:
+    one.plan()
+    (one.root / "more").mkdir()
+    Repository(one.root / "more").run("init", "-q", "--bare")
+    alternates = one.remote / "objects" / "info" / "alternates"
+    alternates.write_text(f"{one.root}/more/objects\n")
+    for key in ("core.alternateRefsCommand", "core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook"):
+        Repository(one.remote).run("config", key, f"touch {one.root}/ran-{key} #")
+    one.apply()
+    assert not list(one.root.glob("ran-*"))
+
+
+def test_a_branch_that_is_checked_out_is_not_written(one: Runner) -> None:
+    shutil.rmtree(one.remote)
+    one.remote.mkdir()
+    Repository(one.remote).run("init", "-q", "-b", "reconciler-state")
+    (one.remote / ".gitattributes").write_text("* filter=x\n")
+    Repository(one.remote).run("add", ".")
+    Repository(one.remote).run("-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "x")
+    Repository(one.remote).run("config", "receive.denyCurrentBranch", "updateInstead")
+    Repository(one.remote).run("config", "filter.x.smudge", f"touch {one.root}/ran; cat")
+    assert set(outcomes(one.apply()).values()) <= {"skipped", "failed"}
+    assert not (one.root / "ran").exists()
+
+
 def test_the_cache_of_objects_may_go(one: Runner) -> None:
     one.apply()
     shutil.rmtree(one.folder / "objects.git")
