@@ -9,7 +9,7 @@ from reconciler_specs.shape import Json
 from reconciler_state.journal import FOUND, Done, Intent, Planned
 from reconciler_state.record import HomeState
 
-from .action import Action, FieldRow, Row
+from .action import Action, FieldChange, FieldRow, Row
 from .bind import as_json
 from .observe import Observation, Unknown
 from .plan import HomePlan, row_digest, unkeyed
@@ -34,8 +34,13 @@ def planned(plan: HomePlan, action: Action, traits: KindTraits | None) -> Planne
         known,
         str(action.tier),
         _before(plan, action),
-        {c.field: str(c.row) for c in action.changes if c.writes} if action.row is Row.UPDATE else {},
+        {c.field: _row(c) for c in action.changes if c.writes} if action.row is Row.UPDATE else {},
     )
+
+
+def _row(change: FieldChange) -> str:
+    """A conflict that a person has settled with --restore writes what the setup says anew: it is no restore."""
+    return str(FieldRow.CONFLICT if change.row is FieldRow.RESTORE and change.note else change.row)
 
 
 def _before(plan: HomePlan, action: Action) -> Mapping[str, Json]:

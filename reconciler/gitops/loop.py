@@ -166,8 +166,8 @@ class Loop:
             space.close()
 
     def _left_open(self, plan: Plan) -> None:
-        """What is open and is not carried out now: a drift counts as held (and is told as one), the rest as it ended when
-        it was tried. A row that was no part of that is somebody else's doing, and is told once."""
+        """What is open and is not carried out now: a drift counts as held (and is told as one), the rest as it ended
+        when it was tried. A row that was no part of that is somebody else's doing, and is told once."""
         for home in plan.homes:
             for action in (a for a in home.open if a.writes):
                 if puts_back(action):

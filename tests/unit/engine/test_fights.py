@@ -82,3 +82,11 @@ def test_a_fight_that_was_stopped_restarts_nothing(tmp_path: Path) -> None:
         world.apply()
         world.edit([{"set": "default/channels/telegram", "enabled": False}])
     assert [r.row for r in world.rows().values()] == ["update"] and not any(r.writes for r in world.rows().values())
+
+
+def test_another_value_in_the_setup_over_a_drift_ends_it_too(world: World) -> None:
+    change(world, "Mine again.")
+    world.setup(restoring("Something new."))
+    world.apply(options=Options(restore=("main/default/jobs/brief",)))
+    change(world, "Mine, once more.")
+    assert row(world) is FieldRow.RESTORE
