@@ -145,7 +145,7 @@ def test_changes_and_removals_of_every_kind(world: World) -> None:
     root = world.home.path
     config = (root / "config.yaml").read_text()
     assert "max_turns" not in config
-    assert "fallback_providers" in config  # it was there when the home was taken over, as far as we know: let go
+    assert "fallback_providers" not in config  # we had put it there
     assert "default: c/d" in config and "api_key" not in config
     assert not (root / "AGENTS.md").exists()
     assert (root / "SOUL.md").read_text() == "I was.\n"
