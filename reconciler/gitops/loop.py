@@ -351,6 +351,8 @@ class Loop:
             now = propose(self._source, branch, space, plan, revision, Proposed(last.proposed, last.proposed_of))
         except (GitError, EditRefused, UsageError) as error:
             self._codes.add(4)
+            if isinstance(error, UsageError):  # these values cannot be proposed, and the branch was withdrawn
+                self._save(replace(self._record, proposed="", proposed_of=""))
             self._once("error", f"{branch} {error}", branch=branch, reason=str(error), hint=error.hint)
             return
         if now.held:
@@ -361,6 +363,8 @@ class Loop:
         if now.captured:
             addresses = [f"{item.address}#{item.field}" for item in now.captured]
             self.say("captured", branch=branch, revision=now.commit, addresses=addresses)
+        elif last.proposed and not now.commit:
+            self.say("withdrawn", branch=branch)
         self._save(replace(self._record, proposed=now.commit, proposed_of=now.of))
 
     # -- how it stands -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from reconciler_specs.resource import Mode
 from ..action import Action, FieldChange, FieldRow, Row
 from ..capture import Captured, Passed, write
 from ..errors import UsageError
-from ..plan import Plan
+from ..plan import HomePlan, Plan
 from ..workspace import Workspace
 from .drift import as_json
 from .source import Source
@@ -47,9 +47,12 @@ def propose(source: Source, branch: str, space: Workspace, plan: Plan, revision:
     Pushes nothing but `branch`, and over nothing there but what we pushed ourselves. Raises GitError or EditRefused,
     and UsageError when the setup would not be one any more with these values.
     """
+    if not all(_is_seen(home) for home in plan.homes):
+        return last  # what cannot be seen now may be as it was
     values = [(str(a.address), c.field, as_json(c.observed)) for h in plan.homes for a, c in _captures(h.actions)]
     if not values:
-        return _tidied(source, branch, revision, last)
+        _withdraw(source, branch, last)
+        return Proposed()
     digest = hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]
     of = f"{revision} {digest}"
     if of == last.of:
@@ -58,6 +61,12 @@ def propose(source: Source, branch: str, space: Workspace, plan: Plan, revision:
         return _pushed(source, branch, space, plan, of, last)
     finally:
         source.check_out(revision)
+
+
+def _is_seen(home: HomePlan) -> bool:
+    """Whether all that a home holds could be looked at."""
+    unknown = (a.row is Row.BLOCKED or any(c.row is FieldRow.BLOCKED for c in a.changes) for a in home.actions)
+    return not (home.failed or home.hold or any(unknown))
 
 
 def _captures(actions: Sequence[Action]) -> list[tuple[Action, FieldChange]]:
@@ -72,10 +81,12 @@ def _is_captured(action: Action, change: FieldChange) -> bool:
 def _pushed(source: Source, branch: str, space: Workspace, plan: Plan, of: str, last: Proposed) -> Proposed:
     captured, passed = write(space, plan, _is_captured)
     if not captured:
-        return Proposed(last.commit, of, passed=tuple(passed))
+        _withdraw(source, branch, last)
+        return Proposed("", of, passed=tuple(passed))
     try:
         load(space.setup.root, stands=source.stands)
     except SpecError as error:
+        _withdraw(source, branch, last)
         raise UsageError(f"with the homes' values the setup is none any more: {error.reasons[0].message}") from error
     there = source.remote_head(branch)
     if there not in ("", last.commit):
@@ -90,13 +101,11 @@ def _pushed(source: Source, branch: str, space: Workspace, plan: Plan, of: str, 
     return Proposed(commit, of, tuple(captured), tuple(passed))
 
 
-def _tidied(source: Source, branch: str, revision: str, last: Proposed) -> Proposed:
-    """Nothing to capture: a branch of ours that was merged goes; any other stays as it is."""
-    if not last.commit or not source.forward(last.commit, revision):
-        return Proposed(last.commit)
-    if source.remote_head(branch) == last.commit:
+def _withdraw(source: Source, branch: str, last: Proposed) -> None:
+    """Takes a branch away that is as we left it: it was merged, or no home holds any more what it proposes, and merging
+    it would bring that back."""
+    if last.commit and source.remote_head(branch) == last.commit:
         source.push(branch, "", last.commit)
-    return Proposed()
 
 
 def _message(captured: Sequence[Captured]) -> str:

@@ -31,6 +31,7 @@ def words(event: Mapping[str, Any]) -> str:
         "note": f"note: {said('reason')}",
         "not-told": f"not told: {said('reason')}",
         "captured": f"proposed on {said('branch')}: {len(event.get('addresses', ()))} value(s)",
+        "withdrawn": f"{said('branch')} is taken away: nothing is proposed any more",
         "not-captured": f"not captured: {address} {said('reason')}",
         "stop": "stopped",
     }.get(what, "")

@@ -136,17 +136,19 @@ def test_a_merge_that_squashes_is_quiet_too(following: Following) -> None:
     following.work.run("commit", "-q", "-m", "squashed", env=WHO)
     following.work.run("push", "-q", "origin", "HEAD:main")
     assert following.head("main") != merge_base
-    theirs = following.head(BRANCH)
+    assert following.head(BRANCH) != ""
     assert following.round() == 0
-    assert following.head(BRANCH) == theirs  # git does not say that it is merged: a person deletes it
+    assert following.head(BRANCH) == ""  # git does not say that it is merged; nothing is left to propose
 
 
-def test_a_change_that_went_away_leaves_the_branch(following: Following) -> None:
+def test_a_change_that_went_away_takes_its_branch_along(following: Following) -> None:
+    """Merged later, it would bring back what no home holds any more."""
     edit(following, "Mine.")
     following.round()
-    there = following.head(BRANCH)
     edit(following, "One.")
-    assert following.round() == 0 and following.head(BRANCH) == there
+    assert following.round() == 0 and following.head(BRANCH) == ""
+    assert [e["branch"] for e in following.events("withdrawn")] == [BRANCH]
+    assert following.round() == 0 and len(following.events("withdrawn")) == 1
     edit(following, "Three.")
     assert following.round() == 3
     assert "prompt: Three." in show(following, f"{BRANCH}:setup.yaml")
@@ -229,3 +231,22 @@ def test_the_commit_outlives_git_gc(following: Following) -> None:
     following.source().tree.run("cat-file", "-e", commit)
     edit(following, "Yours.")
     assert following.round() == 3
+
+
+def test_what_cannot_be_captured_any_more_is_no_longer_proposed(following: Following) -> None:
+    edit(following, "Mine.")
+    following.round()
+    edit(following, "Use " + "sk-proj-" + "a1B2c3D4" * 5)
+    for _ in range(2):
+        assert following.round() == 4 and following.head(BRANCH) == ""
+    edit(following, "Mine.")
+    assert following.round() == 3 and "prompt: Mine." in show(following, f"{BRANCH}:setup.yaml")
+
+
+def test_a_home_that_cannot_be_seen_keeps_what_is_proposed(following: Following) -> None:
+    edit(following, "Mine.")
+    following.round()
+    there = following.head(BRANCH)
+    following.world.home().unreadable[("default", Kind.JOB)] = "locked"
+    following.round()
+    assert following.head(BRANCH) == there
