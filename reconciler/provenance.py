@@ -103,9 +103,24 @@ def _user() -> str:
 def _session() -> str:
     """The login session, as its leader's pid and start time say: two commands of one script are one run."""
     leader = os.getsid(0)
+    return f"session {os.uname().nodename} {leader} {_ticks(leader) or ''}".rstrip()
+
+
+def session_began() -> float:
+    """When the login session began, in seconds since the epoch; 0.0 where the system does not tell."""
+    ticks = _ticks(os.getsid(0))
     try:
-        with open(f"/proc/{leader}/stat", encoding="utf-8", errors="replace") as file:
-            started = file.read().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        started = ""
-    return f"session {os.uname().nodename} {leader} {started}".rstrip()
+        with open("/proc/stat", encoding="ascii") as file:
+            booted = next(int(line.split()[1]) for line in file if line.startswith("btime "))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
+    return booted + ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
+
+
+def _ticks(pid: int) -> int:
+    """When a process started, in clock ticks since the machine did; 0 where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -338,9 +339,11 @@ def test_a_state_that_cannot_be_written_lets_the_rest_go_on(desk: Desk, monkeypa
 DIGEST = "0123456789abcdef" * 2
 
 
-def commit(repository: Repository, *trailers: str) -> str:
+def commit(repository: Repository, *trailers: str, old: bool = False) -> str:
+    """`old`: made before this session began."""
     message = "Fewer jobs\n\nBecause.\n\n" + "\n".join(trailers)
-    repository.run("commit", "-q", "--allow-empty", "-m", message, env=WHO)
+    env = WHO | ({"GIT_COMMITTER_DATE": "2001-02-03T04:05:06Z"} if old else {})
+    repository.run("commit", "-q", "--allow-empty", "-m", message, env=env)
     return repository.run("rev-parse", "HEAD")
 
 
@@ -352,7 +355,9 @@ def test_a_trailer_of_a_commit_that_was_fetched_counts(tmp_path: Path) -> None:
     repository = made(tmp_path)
     head = commit(repository, f"Reviewed-plan: {DIGEST}", "Signed-off-by: ann", f"reviewed-plan: {'f' * 32}")
     fetched(repository)
-    found = of_head(tmp_path / "setup.yaml", {})
+    assert "older than this login session" in of_head(tmp_path / "setup.yaml", {}).why, "made and pushed by us"
+    assert "older" in of_head(tmp_path / "setup.yaml", {}, lambda: 0.0).why, "nobody knows when we began"
+    found = of_head(tmp_path / "setup.yaml", {}, lambda: math.inf)
     assert (found.digests, found.commit, found.why) == ((DIGEST, "f" * 32), head, "")
 
 
@@ -398,7 +403,7 @@ def test_without_a_repository_or_a_commit_there_is_none(tmp_path: Path) -> None:
 def test_a_merge_that_reviewed_the_plan_is_enough(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     repository = made(desk.root)
     digest = desk.plan().digest
-    commit(repository, f"Reviewed-plan: {digest}")
+    commit(repository, f"Reviewed-plan: {digest}", old=True)
     desk.who = CRON
     assert desk.run() == {"goes": WAIT, "tells": WAIT}
     assert "does not count" in capsys.readouterr().err
