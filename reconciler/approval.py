@@ -50,6 +50,11 @@ class Standing:
         """The valid row digests, each with the address that was approved."""
         return {digest: approval.rows[digest] for digest, approval in self.valid.items()}
 
+    @property
+    def blocks(self) -> Mapping[str, tuple[str, ...]]:
+        """The valid row digests, each with the homes' blocks that it was approved for."""
+        return {digest: approval.blocks for digest, approval in self.valid.items()}
+
     def without(self, digests: frozenset[str]) -> Standing:
         valid = {digest: approval for digest, approval in self.valid.items() if digest not in digests}
         return replace(self, valid=valid, elsewhere=self.elsewhere - digests)

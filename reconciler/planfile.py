@@ -7,7 +7,7 @@ another commit (a squash merge) is the same plan. The words beside each digest a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,9 +73,19 @@ class Approved:
 
     def standing(self, plan: Plan) -> frozenset[str]:
         """The digests that still approve something: not those of a home whose place, path or door is another now."""
-        blocks = {home.block for home in self.homes.values()}
-        moved = {d for h in plan.homes if block(h.ref) not in blocks for d in (*h.digests.values(), *h.asked)}
-        return frozenset(self.rows) - moved - misnamed(plan, self.rows)
+        return frozenset(self.rows) - moved(plan, dict.fromkeys(self.rows, self.blocks)) - misnamed(plan, self.rows)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Digests of the homes' own blocks, sorted."""
+        return tuple(sorted({home.block for home in self.homes.values()}))
+
+
+def moved(plan: Plan, blocks: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """The row digests of those homes of `plan` whose place, path or door is none of those that a digest was approved
+    for (`blocks`: row digest → digests of homes' blocks)."""
+    asked = ((d, block(h.ref)) for h in plan.homes for d in (*h.digests.values(), *h.asked))
+    return frozenset(digest for digest, now in asked if now not in blocks.get(digest, ()))
 
 
 def misnamed(plan: Plan, rows: Mapping[str, str]) -> frozenset[str]:

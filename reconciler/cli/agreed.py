@@ -85,13 +85,13 @@ def _approved(made: Plan, space: Workspace, options: Options, note: Note, *, rev
     """The flags of the command line, and the approvals that were given before."""
     from ..approval import said, standing
     from ..consent import Consent
-    from ..planfile import misnamed
+    from ..planfile import misnamed, moved
 
     found, wrong = space.store.approvals().read(space.setup.name)
     for why in wrong:
         note(why)
     now = standing(found, space.now(), within(space), space.caller().run)
-    now = now.without(misnamed(made, now.rows))
+    now = now.without(misnamed(made, now.rows) | moved(made, now.blocks))
     return Consent(
         yes=yes,
         approved=frozenset(now.valid),

@@ -64,7 +64,7 @@ def _approve(space: Workspace, path: Path, targets: Sequence[str], json: bool) -
         why = f"an approval from inside a managed home's own process tree is refused: {inside}"
         _record(space, Said.REFUSED, rows, why)
         raise UsageError(why, hint="approve from a shell of your own")
-    approval = Approval(rows, who.actor, who.host, who.run, now, who.pipeline)
+    approval = Approval(rows, who.actor, who.host, who.run, now, who.pipeline, plan.approved.blocks)
     held = within(space)
     added = space.store.approvals().add(space.setup.name, plan.digest, approval, lambda given: holds(given, now, held))
     if added:
@@ -126,7 +126,7 @@ def _record(space: Workspace, said: object, rows: Mapping[str, str], why: str) -
 def _list(space: Workspace, json: bool) -> int:
     from ..approval import standing
     from ..plan import Options
-    from ..planfile import misnamed
+    from ..planfile import misnamed, moved
     from .agreed import within
     from .render.approve import list_json, list_text
     from .render.style import err, out, safe
@@ -136,7 +136,7 @@ def _list(space: Workspace, json: bool) -> int:
         err(f"note: {safe(why)}")
     plan = space.plan(Options())
     now = standing(found, space.now(), within(space), space.caller().run)
-    now = now.without(misnamed(plan, now.rows))
+    now = now.without(misnamed(plan, now.rows) | moved(plan, now.blocks))
     if json:
         out(list_json(plan, now, within(space)))
     else:

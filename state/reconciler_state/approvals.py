@@ -27,7 +27,8 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{32}\Z")
 @dataclass(frozen=True, slots=True)
 class Approval:
     """One act of approving. `rows` are row digests with their addresses; `at` has its zone; `by`, `host`, `run` and
-    `pipeline` are of the one who approved, as Provenance has them."""
+    `pipeline` are of the one who approved, as Provenance has them. `blocks` are digests of the homes' own blocks in the
+    setup (place, path, door): what was approved is for homes that are reached so."""
 
     rows: Mapping[str, str]
     by: str
@@ -35,6 +36,7 @@ class Approval:
     run: str
     at: datetime
     pipeline: str = ""
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Approvals:
                 if before is not None and before.setup != setup:
                     raise damaged(self.label(plan), f"is of the setup {before.setup!r}, and this is {setup!r}")
                 kept = [a for a in (before.approvals if before else ()) if holds(a)]
-                same = (a for a in kept if (a.by, a.host, a.run) == (approval.by, approval.host, approval.run))
+                same = (a for a in kept if _who(a) == _who(approval))
                 if approval.rows.keys() <= {digest for a in same for digest in a.rows}:
                     return False
                 if self.put(plan, _encode(Approved(plan, setup, (*kept, approval))), approval):
@@ -133,6 +135,10 @@ class Approvals:
         return self._files.alone(self._folder)
 
 
+def _who(approval: Approval) -> tuple[object, ...]:
+    return approval.by, approval.host, approval.run, approval.blocks
+
+
 def damaged(path: Path, why: str) -> StateError:
     return StateError(f"{path}: {why}; it approves nothing", hint="look at it, take it away, and approve again")
 
@@ -150,6 +156,7 @@ def _encode(approved: Approved) -> bytes:
                 "pipeline": a.pipeline,
                 "at": a.at.isoformat(timespec="seconds"),
                 "rows": dict(a.rows),
+                "blocks": list(a.blocks),
             }
             for a in approved.approvals
         ],
@@ -169,8 +176,9 @@ def _approval(record: Any) -> Approval:
     rows, at = record["rows"], datetime.fromisoformat(record["at"])
     if not isinstance(rows, dict) or at.tzinfo is None or not all(_DIGEST.match(digest) for digest in rows):
         raise ValueError
-    _texts((*rows.values(), record["by"], record["host"], record["run"], record["pipeline"]))
-    return Approval(rows, record["by"], record["host"], record["run"], at, record["pipeline"])
+    blocks = tuple(_list(record["blocks"]))
+    _texts((*rows.values(), *blocks, record["by"], record["host"], record["run"], record["pipeline"]))
+    return Approval(rows, record["by"], record["host"], record["run"], at, record["pipeline"], blocks)
 
 
 def _list(value: Any) -> Sequence[Any]:

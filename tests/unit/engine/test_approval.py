@@ -97,6 +97,21 @@ def test_approved_rows_are_carried_out_by_another_run(desk: Desk) -> None:
     assert last.why == "approved by ann (desk) at 2026-06-03 12:00 UTC"
 
 
+def test_a_home_that_is_reached_otherwise_is_not_what_was_approved(desk: Desk) -> None:
+    desk.save()
+    desk.approve()
+    text = desk.text
+    desk.text = text.replace("first_contact: adopt", "first_contact: adopt\n    timezone: Europe/Vienna")
+    assert desk.text != text
+    desk.who = CRON
+    assert desk.run() == {"goes": WAIT, "tells": WAIT}
+    desk.who = ANN
+    desk.save()
+    desk.approve()
+    desk.who = CRON
+    assert desk.run() == {"goes": DONE, "tells": DONE}
+
+
 def test_an_approved_delete_needs_reviewed_all_the_same(desk: Desk) -> None:
     desk.save()
     desk.approve()

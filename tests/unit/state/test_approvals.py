@@ -68,7 +68,8 @@ def test_what_is_over_is_left_out_by_the_next(tmp_path: Path) -> None:
 
 
 def _good() -> dict[str, Any]:
-    given = {"by": "ann", "host": "desk", "run": "r", "pipeline": "", "at": NOW.isoformat(), "rows": {ROW: "main"}}
+    given: dict[str, Any] = {"by": "ann", "host": "desk", "run": "r", "pipeline": "", "at": NOW.isoformat()}
+    given |= {"rows": {ROW: "main"}, "blocks": ["b"]}
     return {"format": 1, "setup": "solo", "plan": PLAN, "approvals": [given]}
 
 
@@ -80,12 +81,21 @@ def _given(**change: Any) -> bytes:
     return _with(approvals=[{**_good()["approvals"][0], **change}])
 
 
+def test_what_is_proper_is_read(tmp_path: Path) -> None:
+    (tmp_path / "approvals").mkdir()
+    (tmp_path / "approvals" / f"{PLAN}.json").write_bytes(_with())
+    [approved], wrong = approvals(tmp_path).read("solo")
+    assert approved.approvals[0].blocks == ("b",) and not wrong
+
+
 WRONG: dict[str, bytes] = {
     "empty": b"",
     "cut off": _with()[:-9],
     "binary": b"\x00\xff\xfe",
     "deep": b"[" * 100_000,
     "a list": b"[]",
+    "blocks that are none": _given(blocks=[1]),
+    "without blocks": _given(blocks=None),
     "a later format": _with(format=2),
     "true is no format": _with(format=True),
     "another plan": _with(plan=OTHER),
