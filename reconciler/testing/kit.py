@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -147,13 +148,15 @@ def outcomes(events: Sequence[Event]) -> dict[str, str]:
 
 
 def tree(root: Path, volatile: Sequence[str] = ()) -> dict[str, str]:
-    """Digest per file below `root`."""
+    """Digest per file below `root`; one that a harness takes away while it is looked at is none any more."""
     found = {}
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root)
-        if path.is_file() and not path.is_symlink() and not any(name.match(v) for v in volatile):
-            found[str(name)] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+    for folder, _, files in os.walk(root):
+        for path in (Path(folder) / name for name in files):
+            name = path.relative_to(root)
+            if path.is_file() and not path.is_symlink() and not any(name.match(v) for v in volatile):
+                with suppress(FileNotFoundError):
+                    found[str(name)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return dict(sorted(found.items()))
 
 
 def job(key: str = "brief", **fields: str) -> str:
