@@ -37,9 +37,13 @@ def attach(ref: HomeRef, note: Note, until: float = math.inf) -> rpc.Connection 
     if found is None and not rpc.listens(port):
         return None
     environ = serving.environ(here, found.pid) if found else {}
-    opened = rpc.open_at(
-        port, credential(here, config.tree, environ), note, STARTING, alive(here, found is not None), until
-    )
+    known = credential(here, config.tree, environ)
+    try:
+        opened = rpc.open_at(port, known, note, STARTING, alive(here, found is not None), until)
+    except ProviderError:
+        if found is None or serving.find(here) is not None:
+            raise
+        return None  # it was ending (one of our own, just stopped, takes a moment): the home is a stopped one by now
     wrong = unproved(here, opened.hello)
     if not wrong:
         return opened

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from reconciler_openclaw import gateway, serving
+from reconciler.errors import ProviderError
+from reconciler_openclaw import authored, gateway, home, rpc, serving
 
 Look = tuple[float, bool, bool]
 """When it is looked, whether a gateway is found then, and whether one counts as there."""
@@ -28,3 +30,25 @@ def test_one_that_restarts_lets_go_for_a_moment(held: bool, looks: list[Look], m
     holds = gateway.alive(here, held, lambda: now[0])
     for now[0], found[0], told in looks:
         assert holds() is told, now
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_one_that_ends_while_it_is_waited_for_is_none(held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = serving.Gateway(1, 18789, "")
+    found = iter([there, there if held else None])
+    monkeypatch.setattr(serving, "find", lambda _here: next(found))
+    monkeypatch.setattr(serving, "environ", lambda *_: {})
+    monkeypatch.setattr(authored, "read", lambda _here: SimpleNamespace(tree={}))
+    monkeypatch.setattr(gateway, "credential", lambda *_: None)
+    monkeypatch.setattr(home, "locate", lambda *_: None)
+
+    def refused(*_: Any) -> None:
+        raise ProviderError("cannot be reached")
+
+    monkeypatch.setattr(rpc, "open_at", refused)
+    ref: Any = SimpleNamespace(place=None, path="")
+    if held:
+        with pytest.raises(ProviderError):
+            gateway.attach(ref, lambda _: None)
+    else:
+        assert gateway.attach(ref, lambda _: None) is None
