@@ -11,6 +11,8 @@ from pathlib import Path
 from reconciler_state.errors import StateError
 from reconciler_state.repository import Repository, clean
 
+from .processes import session
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
@@ -90,7 +92,7 @@ def _who(environ: Mapping[str, str]) -> tuple[str, str, str, str]:
         ref = environ.get("CI_COMMIT_REF_NAME", "")
         where = clean(environ.get("CI_PIPELINE_URL", ""))
         return environ.get("GITLAB_USER_LOGIN", ""), f"ci {number}" if number else "", where, ref
-    return _user(), _session(), "", ""
+    return _user(), session(), "", ""
 
 
 def _user() -> str:
@@ -98,29 +100,3 @@ def _user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return f"uid {os.geteuid()}"
-
-
-def _session() -> str:
-    """The login session, as its leader's pid and start time say: two commands of one script are one run."""
-    leader = os.getsid(0)
-    return f"session {os.uname().nodename} {leader} {_ticks(leader) or ''}".rstrip()
-
-
-def session_began() -> float:
-    """When the login session began, in seconds since the epoch; 0.0 where the system does not tell."""
-    ticks = _ticks(os.getsid(0))
-    try:
-        with open("/proc/stat", encoding="ascii") as file:
-            booted = next(int(line.split()[1]) for line in file if line.startswith("btime "))
-    except (OSError, ValueError, IndexError, StopIteration):
-        return 0.0
-    return booted + ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
-
-
-def _ticks(pid: int) -> int:
-    """When a process started, in clock ticks since the machine did; 0 where the system does not tell."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0

@@ -16,7 +16,7 @@ from pathlib import Path
 from reconciler_state.errors import StateError
 from reconciler_state.repository import Repository
 
-from .provenance import session_began
+from .processes import session_began
 
 TRAILER = "Reviewed-plan"
 _DIGEST = re.compile(r"[0-9a-f]{32}\Z")

@@ -34,6 +34,7 @@ from .place import LocalPlace, Place
 from .place_exec import ExecPlace
 from .plan import HomeInputs, HomePlan, Options, Plan
 from .planner import plan_home
+from .processes import ancestors
 from .provenance import Provenance, provenance
 from .provider import HomeRef, Provider
 from .undo import Undo
@@ -329,17 +330,8 @@ class Workspace:
 
     @staticmethod
     def ancestors() -> list[int]:
-        """The pids above this process, nearest first; empty where the system does not tell."""
-        found: list[int] = []
-        pid = os.getppid()
-        while pid > 1 and pid not in found:
-            found.append(pid)
-            try:
-                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-                    pid = int(file.read().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                break
-        return found
+        """The pids above this process (tests replace it)."""
+        return ancestors()
 
     def close(self) -> None:
         for place in self._places.values():

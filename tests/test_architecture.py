@@ -36,6 +36,7 @@ LIBRARIES = {
     "pydantic": {"specs/reconciler_specs/*.py", "providers/reconciler_viable/shapes.py"},
     "dotenv": {"reconciler/vault.py"},
     "deepdiff": set(),
+    "psutil": {"reconciler/processes.py"},
     "git": {"state/reconciler_state/repository.py"},
     "httpx": {"providers/reconciler_viable/wire.py", "reconciler/outbox.py"},
     "uvicorn": {"providers/reconciler_viable/serving.py"},

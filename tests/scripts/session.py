@@ -164,7 +164,6 @@ def _environment(session: Session, work: Path) -> dict[str, str]:
 _PLAIN = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<digest>"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
-    (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
     (re.compile(r"-[0-9a-f]{16}\b"), "-<digest>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{12}\b|\b[0-9]{12}\b"), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d|Z)?"), "<time>"),
@@ -172,18 +171,13 @@ _PLAIN = (
     (re.compile(r'("seconds": )\d+(\.\d+)?'), r"\1<seconds>"),
     (re.compile(r"\bpid \d+"), "pid <pid>"),
     # Who runs the tests, where, and in which run.
-    (re.compile(r"\bsession \S+ \d+ \d+"), "session <run>"),
+    (re.compile(r"\bsession \S+ \d+( \d+)?"), "session <run>"),
     (re.compile(r"\bby \S+ \(\S+\) at "), "by <who> at "),
     (re.compile(r", by \S+; until "), ", by <who>; until "),
     (re.compile(r'"(by|host)": "[^"]+"'), r'"\1": "<who>"'),
     (re.compile(rf"\bby {re.escape(getpass.getuser())}\b"), "by <user>"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
     (re.compile(r'("(?:actor|host|run)": )"(?!ci )[^"]*"'), r'\1"<who>"'),
-    # Who runs the tests, where, and in which run.
-    (re.compile(r"\bsession \S+ \d+ \d+"), "session <run>"),
-    (re.compile(r"\bby \S+ \(\S+\) at "), "by <who> at "),
-    (re.compile(r", by \S+; until "), ", by <who>; until "),
-    (re.compile(r'"(by|host)": "[^"]+"'), r'"\1": "<who>"'),
 )
 
 
