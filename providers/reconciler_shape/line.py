@@ -20,6 +20,7 @@ LONGEST = 64 << 20
 TIMEOUT = 30.0
 """Seconds for one line, as the orchestrator's own client has it."""
 _ADDRESS = 100  # bytes that an address of this family surely may have
+_OPENED = Path("/proc/self/fd")
 
 
 @contextlib.contextmanager
@@ -29,9 +30,16 @@ def address(root: Path) -> Iterator[str]:
     if len(os.fsencode(whole)) <= _ADDRESS:
         yield whole
         return
+    if not _OPENED.is_dir():  # macOS
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="home-") as short:
+            Path(short, "h").symlink_to(root)
+            yield f"{short}/h/{SOCKET}"
+        return
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{fd}/{SOCKET}"
+        yield f"{_OPENED}/{fd}/{SOCKET}"
     finally:
         os.close(fd)
 
