@@ -220,9 +220,13 @@ def _digested(value: Json) -> bool:
     return isinstance(value, list) and any(_digested(v) for v in value)
 
 
-def known(run: str, runs: Sequence[str]) -> None:
-    """Raises UsageError, with the nearest one, unless `run` is one of `runs`."""
+def known(run: str, runs: Mapping[str, Sequence[str]], homes: Sequence[str]) -> None:
+    """Raises UsageError unless `run` is one of `runs` (each with the homes that it wrote in) and was in one of `homes`;
+    it says what is near."""
     if run not in runs:
         close = get_close_matches(run, runs, 1)
         hint = f"did you mean {close[0]}?" if close else "reconciler history"
         raise UsageError(f"--undo {run}: no run of this setup has this id", hint=hint)
+    if not set(homes) & set(runs[run]):
+        where = " ".join(runs[run])
+        raise UsageError(f"--undo {run}: that run was in {where}", hint=f"reconciler plan {where} --undo {run}")

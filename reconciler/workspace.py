@@ -288,15 +288,18 @@ class Workspace:
         return self.runs_at(physical(ref))
 
     def _known(self, run: str, homes: Sequence[str]) -> None:
-        """Raises UsageError unless the setup has this run in one of the homes; of a home whose journal cannot be read
+        """Raises UsageError unless the setup has this run in one of `homes`; of a home whose journal cannot be read
         nobody knows, and its plan says so."""
-        found = []
-        for home in homes:
+        found: dict[str, list[str]] = {}
+        for home in self.setup.homes:
             try:
-                found += [r.run for r in self.runs(self.ref(home)) if r.owner == self.setup.name]
+                for past in self.runs(self.ref(home)):
+                    if past.owner == self.setup.name:
+                        found.setdefault(past.run, []).append(home)
             except ReconcilerError:
-                return
-        known_run(run, found)
+                if home in homes:
+                    return
+        known_run(run, found, homes)
 
     def runs_at(self, where: Physical) -> list[Run]:
         """As `runs`, of a home as it is."""

@@ -15,7 +15,7 @@ from reconciler.consent import Consent
 from reconciler.errors import UsageError
 from reconciler.past import past
 from reconciler.plan import Options, Plan
-from reconciler.undo import Undo, of
+from reconciler.undo import Undo, known, of
 from reconciler_specs.address import Kind
 from reconciler_state.history import told
 from world import HEAD, World, home_text
@@ -185,6 +185,15 @@ def test_what_was_restored_gets_the_homes_value_back(world: World) -> None:
 def test_a_run_that_nobody_knows(world: World) -> None:
     with pytest.raises(UsageError, match="no run of this setup"):
         undo(world, "0123456789ab")
+
+
+def test_a_run_of_another_home_is_told_with_its_home() -> None:
+    runs = {"one": ["a", "b"], "two": ["b"]}
+    known("one", runs, ["a"])
+    known("two", runs, ["b", "c"])
+    with pytest.raises(UsageError, match="--undo two: that run was in b") as caught:
+        known("two", runs, ["a"])
+    assert caught.value.hint == "reconciler plan b --undo two"
 
 
 def test_a_run_of_another_setup_is_not_ours_to_undo(world: World) -> None:
