@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
@@ -35,12 +39,10 @@ LIBRARIES = {
     },
     "pydantic": {"specs/reconciler_specs/*.py", "providers/reconciler_viable/shapes.py"},
     "dotenv": {"reconciler/vault.py"},
-    "deepdiff": set(),
     "psutil": {"reconciler/processes.py"},
     "git": {"state/reconciler_state/repository.py"},
     "httpx": {"providers/reconciler_viable/wire.py", "reconciler/outbox.py"},
     "uvicorn": {"providers/reconciler_viable/serving.py"},
-    "rich": set(),
 }
 # What runs under the harness's own interpreter has only the standard library and the harness.
 WORKER = "providers/reconciler_hermes/worker/"
@@ -109,6 +111,15 @@ def test_no_other_library_is_imported() -> None:
         assert imports(path) <= known, name
 
 
+def test_every_dependency_is_used() -> None:
+    """But for tzdata, which zoneinfo finds by itself."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {canonicalize_name(Requirement(line).name) for line in declared}
+    made_by = packages_distributions()
+    used = {canonicalize_name(name) for path in SOURCES for module in imports(path) for name in made_by.get(module, ())}
+    assert names - used == {"tzdata"}
+
+
 def test_layers_and_purity() -> None:
     """The contracts of .importlinter."""
     script = Path(sys.executable).with_name("lint-imports")
@@ -149,7 +160,7 @@ def test_every_module_says_what_it_is() -> None:
             assert ast.get_docstring(ast.parse(path.read_text())), path
 
 
-LAZY = ("networkx", "pyjson5", "deepdiff", "rich", "ruamel", "httpx", "uvicorn", "git", "croniter", "packaging")
+LAZY = ("networkx", "pyjson5", "psutil", "rich", "ruamel", "httpx", "uvicorn", "git", "croniter", "packaging")
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["plan", "--nosuch"], ["plan"]], ids=" ".join)
