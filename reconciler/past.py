@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reconciler_specs.address import Address, selects
 from reconciler_specs.errors import ReconcilerError
 from reconciler_state.decisions import Decision
-from reconciler_state.history import Done, Run
+from reconciler_state.history import Done, Run, runs
 from reconciler_state.store import Physical
 
 from .apply import decisions
@@ -47,8 +47,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """`commands`, newest first; `unread` says of homes why their journal could not be read. `decisions` are those of
-    the gate about the target, oldest first: what was approved, and what waits or was refused."""
+    """`commands`, newest first; `unread` says of homes why not all that was done there is told. `decisions` are those
+    of the gate about the target, oldest first: what was approved, and what waits or was refused."""
 
     commands: Sequence[Command]
     unread: Mapping[str, str]
@@ -69,11 +69,14 @@ def past(space: Workspace, which: str = "") -> Past:
     names = {space.setup.name, *space.setup.formerly}
     for home, where in _homes(space).items():
         try:
-            runs = space.runs_at(where)
+            journal = space.store.journal(where)
+            told = runs(journal)
+            if gone := journal.gone():
+                unread[home] = f"{', '.join(gone)} of its journal is gone: what was done before is told in part"
         except ReconcilerError as error:
-            unread[home] = str(error)
+            unread[home] = f"its journal cannot be read: {error}"
             continue
-        for run in runs:
+        for run in told:
             if run.owner in names and run.rows:
                 found.setdefault(run.run, {})[home] = run
     commands = [Command(run, homes) for run, homes in found.items()]

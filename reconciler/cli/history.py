@@ -31,4 +31,4 @@ def history(
     found = past(workspace(file, state), which)
     for line in [history_json(found)] if json else history_text(found, which, limit):
         out(line)
-    return 0
+    return 1 if found.unread else 0

@@ -182,6 +182,18 @@ class Journal:
         parts = [*(Journal(p, self._files) for p in self._earlier().values()), self]
         return [entry for part in parts for entry in part.entries()]
 
+    def gone(self) -> list[str]:
+        """The names of earlier parts that are not there any more: of what was done then nothing is known."""
+        earlier = self._earlier()
+        last = max([*earlier, self._number()])
+        return [self._part(number).name for number in range(1, last + 1) if number not in earlier]
+
+    def _number(self) -> int:
+        """How many parts came before this one, as its first record says."""
+        first = next(iter(self.entries()), {})
+        # One that begins with how a run ended goes on from another; which one, older versions did not write down.
+        return number(first, "part") or int(text(first, "what") == "run-end")
+
     def check(self, state: HomeState) -> None:
         """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21);
         StateDamaged if there is a state, and its journal has nothing in it."""
@@ -333,22 +345,24 @@ class Journal:
         stem = self.path.stem
         found = {}
         for name in self._files.names(self.path.parent):
-            number = name.removeprefix(f"{stem}.").removesuffix(self.path.suffix)
-            if number.isdigit() and name == f"{stem}.{number}{self.path.suffix}":
-                found[int(number)] = self.path.with_name(name)
+            which = name.removeprefix(f"{stem}.").removesuffix(self.path.suffix)
+            if which.isdigit() and name == self._part(int(which)).name:
+                found[int(which)] = self.path.with_name(name)
         return dict(sorted(found.items()))
+
+    def _part(self, which: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}.{which}{self.path.suffix}")
 
     def _new_part(self) -> None:
         """Goes on in a new file once this one is large and all in it is settled. The new one begins with how the last
         run ended, so that `check` goes on knowing it."""
-        if self._files.size(self.path) <= PART:
-            return
-        last = self._last_end()
+        last = self._last_end() if self._files.size(self.path) > PART else None
         if last is None or last.get("open") != 0:
             return
-        number = max(self._earlier(), default=0) + 1
-        self._files.move(self.path, self.path.with_name(f"{self.path.stem}.{number}{self.path.suffix}"))
-        self._files.append(self.path, json.dumps(last, sort_keys=True).encode("ascii") + b"\n", sync=False)
+        part = max([*self._earlier(), self._number()]) + 1
+        self._files.move(self.path, self._part(part))
+        first = json.dumps({**last, "part": part}, sort_keys=True)
+        self._files.append(self.path, first.encode("ascii") + b"\n", sync=False)
 
     def _append(self, records: Sequence[Mapping[str, Any]], sync: bool = False) -> None:
         if self._header is None:

@@ -22,7 +22,7 @@ def history_text(past: Past, which: str, limit: int) -> Iterator[str]:
     """The runs, or with a run's id or a target the rows of each."""
     style = Style(sys.stdout)
     for home, why in past.unread.items():
-        yield f"{style('✗', 'red')} {safe(home)}: its journal cannot be read: {safe(why)}"
+        yield f"{style('✗', 'red')} {safe(home)}: {safe(why)}"
     for decision in past.decisions[-limit:]:
         if decision.said is not Said.PERMITTED:  # that is the run's row
             row = f"{decision.row}  " if decision.row else ""

@@ -261,6 +261,31 @@ def test_a_part_is_never_written_over(tmp_path: Path, monkeypatch: pytest.Monkey
     assert kept.read_bytes() == b"" and j.path.with_name(f"{HOME.key}.3.jsonl").stat().st_size > 0
 
 
+@pytest.mark.parametrize("taken", [(), (1,), (2,), (3,), (1, 2), (2, 3), (1, 2, 3)])
+def test_a_part_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: tuple[int, ...]) -> None:
+    monkeypatch.setattr("reconciler_state.journal.PART", 1)
+    for serial in (4, 5, 6, 7):
+        j, ids = begun(tmp_path, BRIEF)
+        j.done([Done(ids[BRIEF.address], "applied", id="j1")])
+        j.end(replace(STATE, serial=serial))
+    for part in taken:
+        j.path.with_name(f"{HOME.key}.{part}.jsonl").unlink()
+    gone = [f"{HOME.key}.{part}.jsonl" for part in taken]
+    assert journal(tmp_path).gone() == gone
+    begun(tmp_path, BRIEF)  # goes on in a new file, behind all that there were
+    assert journal(tmp_path).gone() == gone
+    assert journal(tmp_path).path.with_name(f"{HOME.key}.4.jsonl").exists()
+
+
+def test_a_journal_of_an_older_version_tells_at_least_that_one_is_gone(tmp_path: Path) -> None:
+    j, ids = begun(tmp_path, BRIEF)
+    j.done([Done(ids[BRIEF.address], "applied", id="j1")])
+    j.end(STATE)
+    assert j.gone() == []
+    j.path.write_bytes(b"".join(j.path.read_bytes().splitlines(keepends=True)[-1:]))
+    assert journal(tmp_path).gone() == [f"{HOME.key}.1.jsonl"]
+
+
 @pytest.mark.parametrize("left", [b"", b"\x00\xff\x13 no line of ours", b'{"what": "run", "format": 1'])
 def test_a_journal_with_nothing_in_it_beside_a_state_is_damaged(tmp_path: Path, left: bytes) -> None:
     """What was begun and not ended would be forgotten; one that is not there at all is a journal put aside."""
