@@ -106,3 +106,8 @@ class Following:
         self.world.setup(text)
         self.world.apply()
         return revision
+
+    def edit(self, prompt: str) -> None:
+        """Somebody rewrites the prompt of the home's one job."""
+        [job] = self.world.home().jobs().values()
+        job["prompt"] = prompt

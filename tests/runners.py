@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from reconciler.event import Event
 from reconciler.workspace import Workspace
 from reconciler_specs.load import load_text
 from reconciler_state.branch import Branch
@@ -79,3 +80,15 @@ class Runner(World):
         names = repository.run("ls-tree", "-r", "--name-only", "reconciler-state").splitlines()
         [found] = [n for n in names if n.startswith(name)]
         return repository.run("show", f"reconciler-state:{found}")
+
+
+def two_of(one: Runner, name: str = "two") -> Runner:
+    return Runner(one.root, name, one)
+
+
+def ended(events: list[Event]) -> Event:
+    return next(e for e in reversed(events) if e.what == "home-end")
+
+
+def jobs(one: Runner) -> list[str]:
+    return sorted(job["name"] for job in one.home().jobs().values())

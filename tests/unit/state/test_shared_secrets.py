@@ -12,7 +12,7 @@ from reconciler.plan import Options
 from reconciler.redact import hide
 from reconciler_specs.address import Kind
 from reconciler_state.repository import Repository
-from runners import Runner
+from runners import Runner, two_of
 from world import HEAD, outcomes
 
 CANARY = "canary-4711-value"
@@ -37,10 +37,6 @@ def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
     setup(made)
     made.apply()
     return made
-
-
-def two_of(one: Runner, name: str = "two") -> Runner:
-    return Runner(one.root, name, one)
 
 
 def everything(one: Runner) -> bytes:
