@@ -18,7 +18,7 @@ from .freeze import froze
 from .gate import rule
 from .graph import order
 from .guards import Lost, lifted, limited, lost_stores, restarts
-from .match import Triple, match, remembered
+from .match import Triple, identity, match, remembered, sharing
 from .notes import notes
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
@@ -182,7 +182,8 @@ def _rows(
         traits=provider.traits,
         observation=observation,
         others=others,
-        mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
+        theirs=sharing(others, provider.traits),
+        mine=frozenset(identity(addresses[p], t.id, provider.traits) for p, t in owned.items()),
         restores=restores(restore),
         grace=Grace(inputs.now, inputs.policy.grace or 0) if inputs.policy.on_removed == "pause" else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome, Tell, untold
 from .intent import ended, planned, settled, unmanaged
-from .match import place_id, remembered
+from .match import identity, place_id, remembered, sharing
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan
@@ -331,11 +331,18 @@ class HomeRun:
             # Others may add members of their own at any time: what counts is that ours hold, and what we took is gone.
             was = from_base(change.base.declared) if change.base else ABSENT
             declared = change.declared if change.declared is ABSENT else resolve_refs(change.declared, self._resolve)
-            things = (t.get(address.path) for o, t in self._state.owners.items() if o != self._plan.owner)
-            others = [t.fields[change.field].declared for t in things if t is not None and change.field in t.fields]
+            others = [t.fields[change.field].declared for t in self._theirs(address) if change.field in t.fields]
             return equal(change.shape, merge(change.shape, was, declared, now, others), now)
         write = resolve_refs(change.write, self._resolve)
         return not references(write) and not disagreements(write, now, change.shape)
+
+    def _theirs(self, address: Address) -> Collection[Owned]:
+        """What other setups own of this very thing (L3)."""
+        traits, owner = self._provider.traits, self._plan.owner
+        mine = self._state.owned(owner).get(address.path)
+        others = {o: things for o, things in self._state.owners.items() if o != owner}
+        key = identity(address, mine.id if mine is not None else "", traits)
+        return sharing(others, traits).get(key, {}).values()
 
     def _resolve(self, path: str) -> str | None:
         thing = self._state.owned(self._plan.owner).get(path)
