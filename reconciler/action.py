@@ -167,6 +167,7 @@ class Action:
     kept: bool = False  # what state keeps of the thing beside its fields changes (protection, retirement)
     retires: str = ""  # the thing left the setup at this moment, and is paused before it may be deleted
     late: str = ""  # the running gateway that takes the row in only when it starts anew, "" if it counts before that
+    content: str = ""  # DELETE: what goes with it, as a digest that another run can make again (plan.content)
     rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property

@@ -17,6 +17,7 @@ from .fields import decide
 from .match import Identity, Triple, identity, place_id
 from .merge import clashes, shape_over
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
+from .plan import content
 from .provider import Canon, KindTraits, traits_of
 from .retire import Grace, retiring, returning
 from .values import from_base, members, same
@@ -198,6 +199,7 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
         reason=why,
         hold=hold,
         fingerprint=observed.fingerprint,
+        content=content(observed),
         notes=_edited(owned, observed),
         origin=owned.origin,
         needs=tuple(Address.parse(f"{address.home}/{n}") for n in owned.needs),
