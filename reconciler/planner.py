@@ -22,7 +22,7 @@ from .match import Triple, identity, match, remembered, sharing
 from .notes import notes
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
-from .provider import Canon, Provider, traits_of
+from .provider import Canon, KindTraits, Provider, traits_of
 from .retire import Grace, along
 from .rows import Rules, row
 from .versions import outside
@@ -116,7 +116,7 @@ def _meet(
     """First contact and what re-keys state, in the order in which each stands on the one before."""
     home, owner = inputs.ref.id, inputs.owner
     contact = contacts.renamed(contact, home, owner, inputs.formerly)
-    contact = contacts.moved(contact, home, owner, inputs.moved)
+    contact = contacts.moved(contact, home, owner, inputs.moved, observation, provider.traits)
     contact = contacts.settled(
         contact,
         owner,
@@ -190,7 +190,7 @@ def _rows(
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
     rows = secret.after_namers((_sourced(action, inputs, observation) for action in rows), owned)
-    return _renames(rows, triples, canons)
+    return _renames(rows, triples, canons, provider.traits)
 
 
 def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Action:
@@ -235,12 +235,15 @@ def _ruled(
     return action if (tier, why) == (action.tier, action.rule) else replace(action, tier=tier, rule=why)
 
 
-def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Address, Canon]) -> list[Action]:
-    """E8: a delete and a create of the same content look like a rename; the plan says how to write it down."""
+def _renames(
+    rows: list[Action], triples: Sequence[Triple], canons: Mapping[Address, Canon], traits: Mapping[Kind, KindTraits]
+) -> list[Action]:
+    """E8: a delete and a create of the same content look like a rename; the plan says how to write it down. What is
+    known by its place is another thing at another place."""
     bases = {
         t.address: {n: b.declared for n, b in t.owned.fields.items() if n != "name"}
         for t, r in zip(triples, rows, strict=True)
-        if (r.row is Row.DELETE or r.retires) and t.owned is not None
+        if (r.row is Row.DELETE or r.retires) and t.owned is not None and not traits_of(traits, t.address.kind).by_place
     }
     if not bases:
         return rows
