@@ -25,6 +25,7 @@ from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, KindTraits, Provider, traits_of
 from .retire import Grace, along
 from .rows import Rules, row
+from .users import after_users
 from .versions import outside
 
 # Rows after which the thing exists or goes on existing, so that others may stand on it though it is held.
@@ -85,7 +86,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     actions = [_ruled(a, provider, observation, inputs, options, canons) for a in actions]
     actions = limited(actions, state.owned(inputs.owner), ref.id, inputs.policy.limits, options)
     actions = [froze(a, inputs.policy.windows, inputs.now) for a in actions]
-    actions = _emptied(_waiting(actions), state.owned(inputs.owner), ref.id)
+    actions = after_users(_waiting(actions), state.owned(inputs.owner), observation, provider.traits)
+    actions = _emptied(actions, state.owned(inputs.owner), ref.id)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
         declared = {a.address for a in actions}
@@ -330,7 +332,8 @@ def _chosen(actions: list[Action], targets: Sequence[str]) -> tuple[list[Action]
     wanted = {a.address for a in actions if any(selects(t, a.address) for t in targets)}
     queue = list(wanted)
     while queue:
-        for need in by_address[queue.pop()].needs:
+        action = by_address[queue.pop()]
+        for need in (*action.needs, *action.after):
             other = by_address.get(need)
             if other is not None and need not in wanted and (other.writes or other.records):
                 wanted.add(need)

@@ -310,17 +310,22 @@ class HomeRun:
         resource = self._plan.resources.get(action.address)
         if owned is None or action.row in (Row.CREATE, Row.MISSING):
             harness_id = seen.id if isinstance(seen, Observed) else place_id(action.address)
-            found = {
-                c.field: tuple(members(c.observed))
-                for c in action.changes
-                if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
-            }
-            owned = Owned(harness_id, action.origin or "adopted", found=found)
+            owned = Owned(harness_id, action.origin or "adopted")
+        # Where a set becomes ours, what it holds is not by us: nor is it taken away without being asked.
+        found = {
+            c.field: tuple(members(c.observed))
+            for c in action.changes
+            if c.shape.cls is Class.SET and c.base is None and c.observed is not ABSENT and c.field in bases
+        }
+        owned = replace(owned, found={**owned.found, **found})
         owned = with_former(rebase(owned, bases, dropped, action.changes), action)
         owned = recorded(owned, action, wrong, self._plan.canons.get(action.address))
         if resource is None:
             return owned if owned.fields or owned.retired else None
-        return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)
+        needs = [n.path for n in resource.needs]
+        # What is not all applied goes on using what it has used.
+        still = [n for n in owned.needs if n not in needs] if wrong or action.held_fields else []
+        return replace(owned, needs=(*needs, *still), protect=resource.protect)
 
     def _holds(self, address: Address, change: FieldChange, now: object, defaults: frozenset[str]) -> bool:
         if isinstance(now, Unknown):

@@ -222,3 +222,87 @@ def test_a_delete_says_that_the_thing_was_edited_since(world: World) -> None:
     assert world.rows()["main/default/jobs/other"].notes == ()
     world.edit([{"set": "default/jobs/other", "prompt": "Somebody's work."}])
     assert "since the last apply: prompt" in world.rows()["main/default/jobs/other"].notes[0]
+
+
+TWO = """        jobs:
+          source: {schedule: {every: 30m}, prompt: x, deliver: local}
+          other: {schedule: {every: 30m}, prompt: x, deliver: local}
+          user: {schedule: {every: 30m}, prompt: x, deliver: local%s}
+"""
+SOURCE = Address.parse("main/default/jobs/source")
+
+
+def with_user(world: World, after: str) -> None:
+    """A job that takes its context from another; then `source` leaves the setup, and the user says `after`."""
+    world.setup(HEAD + home_text(TWO % ", context_from: [source]"))
+    world.apply()
+    left = [line for line in (TWO % after).splitlines(keepends=True) if "source:" not in line]
+    world.setup(HEAD + home_text("".join(left)))
+
+
+@pytest.mark.parametrize("after", ["", ", context_from: [other]"])
+def test_a_delete_comes_after_its_user_has_let_go(world: World, after: str) -> None:
+    with_user(world, after)
+    done = outcomes(world.apply())
+    assert done == {"main/default/jobs/user": "applied", str(SOURCE): "applied"}
+    assert list(done)[-1] == str(SOURCE) and world.rows() == {}
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSES, Fault.LIES])
+def test_nothing_is_deleted_that_its_user_could_not_let_go_of(world: World, fault: Fault) -> None:
+    """E32, L12."""
+    with_user(world, ", context_from: [other]")
+    world.provider = FaultyProvider(world.memory, fault, lambda a: a.address.key == "user")
+    assert outcomes(world.apply())[str(SOURCE)] == "skipped"
+    world.provider = world.memory
+    world.apply()
+    assert world.rows() == {}
+
+
+def test_nothing_is_deleted_whose_user_is_not_agreed_to(world: World) -> None:
+    """E32: `--plan` with the delete alone, or a target that is the delete alone."""
+    with_user(world, ", context_from: [other]")
+    [home] = world.plan().homes
+    alone = Consent(approved=frozenset({home.digests[SOURCE]}), only_approved=True, reviewed=True, terminal=True)
+    assert outcomes(world.apply(alone))[str(SOURCE)] == "skipped"
+    assert set(world.rows(Options(targets=(str(SOURCE),)))) == {"main/default/jobs/user", str(SOURCE)}
+
+
+@pytest.mark.parametrize("who", ["conflict", "nobody's", "another setup's", "both leave, one protected"])
+def test_nothing_is_deleted_that_something_goes_on_naming(world: World, who: str) -> None:
+    """E32: the user is held, or is none of ours."""
+    with_user(world, ", context_from: [other]")
+    source = world.id_of(SOURCE, world.home())
+    if who == "conflict":
+        world.edit([{"set": "default/jobs/user", "context_from": [source, "more"]}])
+    elif who == "nobody's":
+        world.edit([{"add": "theirs", "context_from": [source]}])
+    elif who == "another setup's":
+        ours = world.text
+        world.setup(HEAD.replace("solo", "two") + home_text(JOBS.replace("brief", "theirs")))
+        world.apply()
+        world.edit([{"set": "default/jobs/theirs", "context_from": [source]}])
+        world.setup(ours)
+    else:
+        world.setup(HEAD + home_text(TWO % ", context_from: [source], protect: true"))
+        world.apply()
+        world.setup(HEAD + home_text("        {}\n"))
+    hold = world.rows()[str(SOURCE)].hold
+    assert hold is not None and hold.command == f"reconciler release {SOURCE}", hold
+    world.apply()
+    assert source in world.home().jobs()
+
+
+def test_two_deletes_go_in_order_and_a_failed_one_keeps_the_other(world: World) -> None:
+    with_user(world, "")
+    world.setup(
+        HEAD + home_text("        jobs:\n          other: {schedule: {every: 30m}, prompt: x, deliver: local}\n")
+    )
+    with_both = world.text
+    world.setup(HEAD + home_text(TWO % ", context_from: [source]"))
+    world.apply()
+    world.setup(with_both)
+    world.provider = FaultyProvider(world.memory, Fault.REFUSES, lambda a: a.address.key == "user")
+    assert outcomes(world.apply()) == {"main/default/jobs/user": "refused", str(SOURCE): "skipped"}
+    world.provider = world.memory
+    assert list(outcomes(world.apply())) == ["main/default/jobs/user", str(SOURCE)]
