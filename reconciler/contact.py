@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
+from reconciler_specs.setup import Setup
 from reconciler_state.journal import Intent
 from reconciler_state.record import HomeState, Owned
 
@@ -53,6 +54,11 @@ def renamed(contact: Contact, home: str, owner: str, names: Sequence[str]) -> Co
         Row.MOVED, Address(home), reason=f"the setup was called {formerly!r}", moved_from=f"setup:{formerly}"
     )
     return contact.then(replace(state, owners=owners, labels=labels), action)
+
+
+def as_named(state: HomeState, setup: Setup) -> HomeState:
+    """The state with what the setup owned under a former name under its name: what it will be once that is recorded."""
+    return renamed(Contact(state), "-", setup.name, setup.formerly).state
 
 
 def moved(
