@@ -139,7 +139,8 @@ class Action:
     """One row of a home's plan.
 
     `id` is the harness id it acts on, "" for what does not exist yet. `needs` are addresses whose rows come
-    first; if one of them fails this one is `skipped`. `fingerprint` is that of the thing as observed ("" when
+    first; if one of them fails this one is `skipped`. `after` are those that a delete comes after, since they use the
+    thing until then; it is skipped with them, too. `fingerprint` is that of the thing as observed ("" when
     absent): the row stands for that object as it was seen (L8). `origin` is what state will record for a new
     thing. `tier` and `rule` are the gate's. `source` says where a secret's value comes from: that is what a row of a
     secret is approved by, as no value of it is in the row. `carries` are the resource's options: what a field's digest
@@ -153,6 +154,7 @@ class Action:
     reason: str = ""
     hold: Hold | None = None
     needs: tuple[Address, ...] = ()
+    after: tuple[Address, ...] = ()
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     facts: frozenset[Fact] = frozenset()
@@ -167,6 +169,7 @@ class Action:
     kept: bool = False  # what state keeps of the thing beside its fields changes (protection, retirement)
     retires: str = ""  # the thing left the setup at this moment, and is paused before it may be deleted
     late: str = ""  # the running gateway that takes the row in only when it starts anew, "" if it counts before that
+    content: str = ""  # DELETE: what goes with it, as a digest that another run can make again (plan.content)
     rebuilt: bool = False  # part of a home that is made again from nothing (`--allow rebuild`)
 
     @property

@@ -49,7 +49,7 @@ def adopt_home(
         blocked = {address for address, action in rows.items() if action.row is Row.BLOCKED}
         mapping = _to_take(mapping or {}, plan.state.owned(space.setup.name), rows)
         before = space.store.read(physical(ref))
-        state = before or HomeState(ref.place.name, ref.harness, ref.path)
+        state = contacts.as_named(before or HomeState(ref.place.name, ref.harness, ref.path), space.setup)
         contact = contacts.adopted(
             Contact(state),
             space.setup.name,

@@ -13,7 +13,7 @@ from reconciler_specs.shape import Json
 
 from .action import Action
 from .observe import Absent, Observed, Unknown
-from .plan import HomePlan, sha, side_json, unkeyed
+from .plan import HomePlan, content, sha, side_json, unkeyed
 from .provider import HomeRef
 from .secret import ASKED, UNCHECKED
 
@@ -42,8 +42,7 @@ def _seen(home: HomePlan, thing: Observed | Absent | Unknown) -> str:
         return sha(side_json(thing))
     if home.ref.keyed and thing.fingerprint:
         return thing.fingerprint
-    fields: Json = {name: unkeyed(side_json(value)) for name, value in thing.fields.items()}
-    return sha([thing.id, fields])
+    return content(thing)
 
 
 def declared(home: HomePlan, address: Address) -> str:

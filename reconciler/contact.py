@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.resource import Resource
+from reconciler_specs.setup import Setup
 from reconciler_state.journal import Intent
 from reconciler_state.record import HomeState, Owned
 
 from .action import Action, Hold, Row
 from .bind import bind
-from .match import match, place_id
-from .observe import Observation, Observed, Unknown
-from .provider import Canon, Provider, Resolve, traits_of
+from .match import identity, match, place_id
+from .observe import ABSENT, Absent, Observation, Observed, Unknown
+from .provider import Canon, KindTraits, Provider, Resolve, traits_of
 
 CREATING = frozenset({Row.CREATE.value, Row.MISSING.value})
 
@@ -55,8 +56,24 @@ def renamed(contact: Contact, home: str, owner: str, names: Sequence[str]) -> Co
     return contact.then(replace(state, owners=owners, labels=labels), action)
 
 
-def moved(contact: Contact, home: str, owner: str, pairs: Iterable[tuple[Address, Address]]) -> Contact:
-    """E9: `moved` re-keys state and touches no home; applied twice it does nothing."""
+def as_named(state: HomeState, setup: Setup) -> HomeState:
+    """The state with what the setup owned under a former name under its name: what it will be once that is recorded."""
+    return renamed(Contact(state), "-", setup.name, setup.formerly).state
+
+
+def moved(
+    contact: Contact,
+    home: str,
+    owner: str,
+    pairs: Iterable[tuple[Address, Address]],
+    observation: Observation,
+    traits: Mapping[Kind, KindTraits],
+) -> Contact:
+    """E9: `moved` re-keys state and touches no home; applied twice it does nothing.
+
+    What is known by its place, or would be in another profile, has another address only once it is at the other place:
+    while it is where it was, the home is held, since it would be made again there and be nobody's here.
+    """
     for source, target in pairs:
         if source.home != home or target.home != home:
             continue
@@ -68,11 +85,26 @@ def moved(contact: Contact, home: str, owner: str, pairs: Iterable[tuple[Address
             if to in owned:
                 why = f"moved: both {source} and {target} are owned"
                 return replace(contact, hold=Hold(why, f"reconciler release {source}"))
-            thing = owned[path]
+            thing, old = owned[path], Address.parse(f"{home}/{path}")
+            is_now = identity(address, thing.id, traits)
+            if is_now != identity(old, thing.id, traits):
+                seen = _where_it_was(old, thing, observation)
+                if seen is not ABSENT:
+                    why = seen.reason if isinstance(seen, Unknown) else "the home still has it there"
+                    words = f"moved: {old} is known by where it is, and {why}"
+                    return replace(contact, hold=Hold(words, f"reconciler release {old}"))
+                thing = replace(thing, id=is_now[2])
             state = contact.state.without(owner, path).with_owned(owner, to, thing)
             action = Action(Row.MOVED, address, thing.id, reason=f"was {home}/{path}", moved_from=path)
             contact = contact.then(state, action)
     return contact
+
+
+def _where_it_was(old: Address, thing: Owned, observation: Observation) -> Observed | Absent | Unknown:
+    if old.kind is Kind.PROFILE or not old.profile:
+        return observation.at("", old.kind, thing.id)
+    gone = observation.at("", Kind.PROFILE, old.profile) is ABSENT  # and all that was in it
+    return ABSENT if gone else observation.at(old.profile, old.kind, thing.id)
 
 
 def released(contact: Contact, owner: str, home: str, addresses: Iterable[Address]) -> Contact:

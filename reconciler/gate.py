@@ -67,6 +67,6 @@ def _floor(action: Action) -> tuple[Tier, str]:
             return Tier.CONFIRM, f"overwrites the home's {change.field}"
         if change.row is FieldRow.CLAIM and change.note == FOUND:
             return Tier.CONFIRM, f"overwrites a found value ({change.field})"
-        if change.row is FieldRow.SET and change.removes_found:
+        if change.writes and change.removes_found:
             return Tier.CONFIRM, f"removes members that were found, not added by us ({change.field})"
     return Tier.AUTO, ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reconciler_specs.address import Address, Kind
@@ -37,7 +37,7 @@ def order(actions: Sequence[Action]) -> list[Action]:
     """The actions so that each comes after those it needs; deletes last, and before what they need; then the restart.
 
     A need that has no action is met already. Equal among equals: by kind, then by address, so that the same rows
-    always come in the same order. Raises CycleError.
+    always come in the same order; so do deletes of things that use each other. Raises CycleError.
     """
     ranks = [(_phase(a), _KINDS[a.address.kind], str(a.address), i) for i, a in enumerate(actions)]
     found = edges(actions)
@@ -53,8 +53,11 @@ def order(actions: Sequence[Action]) -> list[Action]:
         try:
             out += [actions[i] for i in nx.lexicographical_topological_sort(part, key=ranks.__getitem__)]
         except nx.NetworkXUnfeasible:
+            if phase == 1:
+                out += [actions[i] for i in sorted(part, key=ranks.__getitem__)]
+                continue
             # An edge leads from what comes first; people read a cycle as “a needs b”.
-            cycle = nx.find_cycle(part if phase == 1 else part.reverse(copy=False))
+            cycle = nx.find_cycle(part.reverse(copy=False))
             raise CycleError([actions[i].address for i, _ in cycle] + [actions[cycle[0][0]].address]) from None
     return out
 
@@ -66,29 +69,9 @@ def _phase(action: Action) -> int:
     return 2 if clears(action) else 0
 
 
-def blocked_by(actions: Sequence[Action], failed: Iterable[Address]) -> dict[Address, Address]:
-    """Which address waits for which failed one, directly or through others (L12); the failed are not listed.
-
-    Of several failed ones the first by address is named.
-    """
-    lost = set(failed)
-    found = edges(actions)
-    if not found or not lost:
-        return {}
-    import networkx as nx
-
-    graph = _graph(actions, found)
-    waits: dict[Address, Address] = {}
-    for address in sorted(lost):
-        for start in (i for i, a in enumerate(actions) if a.address == address):
-            for waiting in nx.descendants(graph, start):
-                if actions[waiting].address not in lost:
-                    waits.setdefault(actions[waiting].address, address)
-    return waits
-
-
 def edges(actions: Sequence[Action]) -> list[Edge]:
-    """(first, then) by index. A delete goes before the delete of what it needs; across the phases none."""
+    """(first, then) by index. A delete goes before the delete of what it needs, and after what it says; across the
+    phases none."""
     places: dict[Address, list[int]] = {}
     for index, action in enumerate(actions):
         places.setdefault(action.address, []).append(index)
@@ -99,6 +82,8 @@ def edges(actions: Sequence[Action]) -> list[Edge]:
                 if _phase(actions[first]) != _phase(action):
                     continue
                 found.append((then, first) if action.row is Row.DELETE else (first, then))
+        for before in action.after:
+            found += [(first, then) for first in places.get(before, ()) if _phase(actions[first]) == _phase(action)]
     return found
 
 

@@ -11,6 +11,7 @@ from reconciler_state.record import HomeState
 from reconciler_state.store import Physical
 
 from .action import Hold
+from .contact import as_named
 from .place import LocalPlace
 from .plan import HomePlan
 from .provider import HomeRef
@@ -34,9 +35,12 @@ def left(space: Workspace) -> list[tuple[str, HomeState]]:
             named.add(Physical("local", home.harness, home.path))
     found = []
     for where in space.store.list(skip=named):
-        state = space.store.read(where)
-        label = state.labels.get(space.setup.name) if state else None
-        if state is None or label is None or label in space.setup.homes:
+        found_state = space.store.read(where)
+        if found_state is None:
+            continue
+        state = as_named(found_state, space.setup)
+        label = state.labels.get(space.setup.name)
+        if label is None or label in space.setup.homes:
             continue
         if state.owned(space.setup.name):
             found.append((label, state))
@@ -63,6 +67,7 @@ def state_of(space: Workspace, home_id: str) -> HomePlan | None:
     found = space.store.read(space.physical(home_id))
     if found is None:
         return None
+    found = as_named(found, space.setup)
     return HomePlan(
         ref, space.setup.name, state=found, lineage=found.lineage, serial=found.serial, version=found.version
     )

@@ -14,13 +14,17 @@ from .observe import ABSENT, Absent, Observation, Observed, Unknown
 from .provider import KindTraits, traits_of
 from .values import from_base
 
+Identity = tuple[str, Kind, str]
+"""Profile, kind, and harness id or place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Triple:
     """The three sides of one address: declared D, owned B, observed O.
 
-    `namesakes` are observed things of the same name that nobody of ours owns: they suggest, they never match.
-    `foreign` is the setup that owns the one namesake or place, "" if none does.
+    `namesakes` are observed things of the same name that nobody owns; only where there is none of these, those that
+    other setups own: they suggest, they never match. `foreign` is the setup that owns the first of those, or the
+    place; "" if none does.
     """
 
     address: Address
@@ -44,7 +48,7 @@ def match(
     `owned` is this setup's set (address path → Owned), `others` the sets of the other setups on this home.
     """
     ours = {Address.parse(f"{home}/{path}"): thing for path, thing in owned.items()}
-    foreign = _foreign_ids(others)
+    theirs = sharing(others, traits)
     names = _Names(observation, {(a.profile, a.kind, t.id) for a, t in ours.items()})
     triples = []
     for address in [*resources, *sorted(a for a in ours if a not in resources)]:
@@ -53,7 +57,7 @@ def match(
         found: tuple[Observed, ...] = ()
         if kind_traits.by_place:
             observed = _look(observation, address, place_id(address))
-            owner = foreign.get((address.profile, address.kind, place_id(address)), "")
+            owner = _first(theirs.get((address.profile, address.kind, place_id(address))))
         else:
             observed = _look(observation, address, thing.id) if thing else ABSENT
             store = observation.things.get(_store(address), Unknown("not looked at"))
@@ -61,7 +65,9 @@ def match(
                 observed = store
             if resource is not None and observed is ABSENT:
                 found = names.of(address, str(resource.fields.get("name", address.key)))
-            owner = foreign.get((address.profile, address.kind, found[0].id), "") if len(found) == 1 else ""
+            owners = {t.id: _first(theirs.get((address.profile, address.kind, t.id))) for t in found}
+            found = tuple(t for t in found if not owners[t.id]) or found
+            owner = owners[found[0].id] if found else ""
         triples.append(Triple(address, resource, thing, observed, found, owner))
     return triples
 
@@ -97,13 +103,27 @@ def _look(observation: Observation, address: Address, harness_id: str) -> Observ
     return observation.at(*_store(address), harness_id)
 
 
-def _foreign_ids(others: Mapping[str, Mapping[str, Owned]]) -> dict[tuple[str, Kind, str], str]:
-    found = {}
+def sharing(
+    others: Mapping[str, Mapping[str, Owned]], traits: Mapping[Kind, KindTraits]
+) -> dict[Identity, dict[str, Owned]]:
+    """What other setups own, by what it is and then by setup: two of them may call one thing by other keys, and other
+    things by one key (L1)."""
+    found: dict[Identity, dict[str, Owned]] = {}
     for owner, things in others.items():
         for path, thing in things.items():
             address = Address.parse(f"-/{path}")
-            found[address.profile, address.kind, thing.id] = owner
+            found.setdefault(identity(address, thing.id, traits), {})[owner] = thing
     return found
+
+
+def identity(address: Address, harness_id: str, traits: Mapping[Kind, KindTraits]) -> Identity:
+    """What a thing of ours is in its home: its place, or its harness id."""
+    by_place = traits_of(traits, address.kind).by_place
+    return address.profile, address.kind, place_id(address) if by_place else harness_id
+
+
+def _first(owners: Mapping[str, Owned] | None) -> str:
+    return next(iter(owners or ()), "")
 
 
 class _Names:

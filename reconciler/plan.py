@@ -170,7 +170,8 @@ def row_digest(ref: HomeRef, action: Action) -> str:
     """Binds a row to the home, the object as it was seen, and every value that would be written.
 
     Fingerprints are keyed (L5), and a home that we have not written yet has no key that outlives this run: there the
-    row is bound to the values of its own fields instead, so that another run (`--plan`, `--expect`) can tell it.
+    row is bound to the values of its own fields instead, and a delete to all that is seen of the thing, so that another
+    run (`--plan`, `--expect`) can tell it.
     """
     where = [ref.place.name, ref.harness, ref.path]
     if action.source:
@@ -183,7 +184,7 @@ def row_digest(ref: HomeRef, action: Action) -> str:
             str(action.row),
             action.address.path,
             action.id,
-            action.fingerprint if ref.keyed else [[c.field, unkeyed(side_json(c.observed))] for c in action.changes],
+            action.fingerprint if ref.keyed else action.content or _before(action),
             [
                 [c.field, str(c.row), side_json(c.write) if c.writes else None, side_json(c.declared)]
                 for c in action.changes
@@ -193,6 +194,15 @@ def row_digest(ref: HomeRef, action: Action) -> str:
             dict(action.carries) if action.row is Row.RESTART else action.moved_from,
         ]
     )
+
+
+def _before(action: Action) -> Json:
+    return [[c.field, unkeyed(side_json(c.observed))] for c in action.changes]
+
+
+def content(thing: Observed) -> str:
+    """All that is seen of a thing, as a digest that another run can make again."""
+    return sha([thing.id, {name: unkeyed(side_json(value)) for name, value in thing.fields.items()}])
 
 
 def side_json(value: object) -> Json:

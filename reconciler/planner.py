@@ -18,13 +18,14 @@ from .freeze import froze
 from .gate import rule
 from .graph import order
 from .guards import Lost, lifted, limited, lost_stores, restarts
-from .match import Triple, match, remembered
+from .match import Triple, identity, match, remembered, sharing
 from .notes import notes
 from .observe import Observation, Observed, Unknown
 from .plan import HomeInputs, HomePlan, Options
-from .provider import Canon, Provider, traits_of
+from .provider import Canon, KindTraits, Provider, traits_of
 from .retire import Grace, along
 from .rows import Rules, row
+from .users import after_users
 from .versions import outside
 
 # Rows after which the thing exists or goes on existing, so that others may stand on it though it is held.
@@ -85,7 +86,8 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     actions = [_ruled(a, provider, observation, inputs, options, canons) for a in actions]
     actions = limited(actions, state.owned(inputs.owner), ref.id, inputs.policy.limits, options)
     actions = [froze(a, inputs.policy.windows, inputs.now) for a in actions]
-    actions = _emptied(_waiting(actions), state.owned(inputs.owner), ref.id)
+    actions = after_users(_waiting(actions), state.owned(inputs.owner), observation, provider.traits)
+    actions = _emptied(actions, state.owned(inputs.owner), ref.id)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
         declared = {a.address for a in actions}
@@ -116,7 +118,7 @@ def _meet(
     """First contact and what re-keys state, in the order in which each stands on the one before."""
     home, owner = inputs.ref.id, inputs.owner
     contact = contacts.renamed(contact, home, owner, inputs.formerly)
-    contact = contacts.moved(contact, home, owner, inputs.moved)
+    contact = contacts.moved(contact, home, owner, inputs.moved, observation, provider.traits)
     contact = contacts.settled(
         contact,
         owner,
@@ -182,14 +184,15 @@ def _rows(
         traits=provider.traits,
         observation=observation,
         others=others,
-        mine=frozenset((addresses[p].profile, addresses[p].kind, t.id) for p, t in owned.items()),
+        theirs=sharing(others, provider.traits),
+        mine=frozenset(identity(addresses[p], t.id, provider.traits) for p, t in owned.items()),
         restores=restores(restore),
         grace=Grace(inputs.now, inputs.policy.grace or 0) if inputs.policy.on_removed == "pause" else None,
     )
     triples = match(home, inputs.resources, owned, others, observation, provider.traits)
     rows = [row(triple, canons.get(triple.address), rules) for triple in triples]
     rows = secret.after_namers((_sourced(action, inputs, observation) for action in rows), owned)
-    return _renames(rows, triples, canons)
+    return _renames(rows, triples, canons, provider.traits)
 
 
 def _sourced(action: Action, inputs: HomeInputs, observation: Observation) -> Action:
@@ -234,12 +237,15 @@ def _ruled(
     return action if (tier, why) == (action.tier, action.rule) else replace(action, tier=tier, rule=why)
 
 
-def _renames(rows: list[Action], triples: Sequence[Triple], canons: Mapping[Address, Canon]) -> list[Action]:
-    """E8: a delete and a create of the same content look like a rename; the plan says how to write it down."""
+def _renames(
+    rows: list[Action], triples: Sequence[Triple], canons: Mapping[Address, Canon], traits: Mapping[Kind, KindTraits]
+) -> list[Action]:
+    """E8: a delete and a create of the same content look like a rename; the plan says how to write it down. What is
+    known by its place is another thing at another place."""
     bases = {
         t.address: {n: b.declared for n, b in t.owned.fields.items() if n != "name"}
         for t, r in zip(triples, rows, strict=True)
-        if (r.row is Row.DELETE or r.retires) and t.owned is not None
+        if (r.row is Row.DELETE or r.retires) and t.owned is not None and not traits_of(traits, t.address.kind).by_place
     }
     if not bases:
         return rows
@@ -326,7 +332,8 @@ def _chosen(actions: list[Action], targets: Sequence[str]) -> tuple[list[Action]
     wanted = {a.address for a in actions if any(selects(t, a.address) for t in targets)}
     queue = list(wanted)
     while queue:
-        for need in by_address[queue.pop()].needs:
+        action = by_address[queue.pop()]
+        for need in (*action.needs, *action.after):
             other = by_address.get(need)
             if other is not None and need not in wanted and (other.writes or other.records):
                 wanted.add(need)

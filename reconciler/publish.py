@@ -8,6 +8,7 @@ from datetime import datetime
 from reconciler_specs.address import Address, Kind
 from reconciler_specs.errors import ReconcilerError
 
+from .contact import as_named
 from .errors import ProviderError
 from .observe import Wanted
 from .observed import Published, Seen, seen
@@ -32,7 +33,7 @@ def publish(space: Workspace, now: datetime, known: Provenance) -> Published:
 def _seen(space: Workspace, home_id: str) -> Seen:
     home, ref = space.setup.homes[home_id], space.ref(home_id)
     state = space.store.read(space.physical(home_id))
-    owned = state.owned(space.setup.name) if state is not None else {}
+    owned = as_named(state, space.setup).owned(space.setup.name) if state is not None else {}
     asked = {*space.desired(home_id), *(Address.parse(f"{home_id}/{path}") for path in owned)}
     observation = space.observe(ref, Wanted(frozenset(asked)))
     if observation.exists and not observation.things and not observation.blocked:

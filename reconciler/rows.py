@@ -14,9 +14,10 @@ from reconciler_state.record import Base, Owned
 from .action import Action, FieldChange, FieldRow, Hold, Row
 from .bind import shape_in
 from .fields import decide
-from .match import Triple, place_id
+from .match import Identity, Triple, identity, place_id
 from .merge import clashes, shape_over
 from .observe import ABSENT, Absent, Observation, Observed, Unknown
+from .plan import content
 from .provider import Canon, KindTraits, traits_of
 from .retire import Grace, retiring, returning
 from .values import from_base, members, same
@@ -27,8 +28,8 @@ class Rules:
     """What the rows of one home are decided by, besides the three sides.
 
     `restores(address, field)` says whether the command line named it with --restore. `others` are the other
-    setups' owned sets on this home. `mine` are the (profile, kind, id) that this setup owns.
-    `grace` is how long what left the setup is kept, None if it is not.
+    setups' owned sets on this home, and `theirs` the same by what each thing is. `mine` are the (profile, kind, id)
+    that this setup owns. `grace` is how long what left the setup is kept, None if it is not.
     """
 
     owner: str
@@ -36,7 +37,8 @@ class Rules:
     traits: Mapping[Kind, KindTraits]
     observation: Observation
     others: Mapping[str, Mapping[str, Owned]]
-    mine: frozenset[tuple[str, Kind, str]]
+    theirs: Mapping[Identity, Mapping[str, Owned]]
+    mine: frozenset[Identity]
     restores: Callable[[Address, str], bool]
     grace: Grace | None = None
 
@@ -147,6 +149,9 @@ def _gone(triple: Triple, canon: Canon, rules: Rules) -> Action:
         return Action(Row.SPENT, address, owned.id, reason=ended or canon.expired)
     if triple.namesakes:
         why = f"{owned.id} is gone, and {', '.join(t.id for t in triple.namesakes)} has its name"
+        if triple.foreign:
+            why = f"{why}, which setup {triple.foreign!r} owns"
+            return Action(Row.FOREIGN, address, owned.id, reason=why, hold=Hold(why, f"reconciler release {address}"))
         return Action(Row.REPLACED, address, owned.id, reason=why, hold=_replaced(address, triple.namesakes[0], why))
     if rules.on_missing == "forget":
         return Action(Row.FORGET, address, owned.id, reason="gone from the home (on_missing: forget)")
@@ -194,6 +199,7 @@ def _undeclared(triple: Triple, stands: bool, rules: Rules) -> Action:
         reason=why,
         hold=hold,
         fingerprint=observed.fingerprint,
+        content=content(observed),
         notes=_edited(owned, observed),
         origin=owned.origin,
         needs=tuple(Address.parse(f"{address.home}/{n}") for n in owned.needs),
@@ -231,7 +237,7 @@ def _let_go(triple: Triple, rules: Rules) -> Action:
     assert owned is not None
     changes = []
     for name, base in owned.fields.items():
-        shared = any(name in t.fields for t in _others_at(address, rules).values())
+        shared = any(name in t.fields for t in _theirs(triple, rules).values())
         observed = triple.observed.get(name) if isinstance(triple.observed, Observed) else ABSENT
         change = decide(
             name,
@@ -264,13 +270,15 @@ def _shape(address: Address, canon: Canon, resource: Resource | None, name: str,
     return entry.shape if entry is not None else Shape()
 
 
-def _others_at(address: Address, rules: Rules) -> dict[str, Owned]:
-    return {o: things[address.path] for o, things in rules.others.items() if address.path in things}
+def _theirs(triple: Triple, rules: Rules) -> Mapping[str, Owned]:
+    """What other setups own of this very thing, by setup (L3)."""
+    harness_id = triple.owned.id if triple.owned is not None else ""
+    return rules.theirs.get(identity(triple.address, harness_id, rules.traits), {})
 
 
 def _foreign_fields(triple: Triple, canon: Canon, rules: Rules) -> Action | None:
     """L3: two setups may declare one place with equal values; with different ones neither writes."""
-    for owner, thing in _others_at(triple.address, rules).items():
+    for owner, thing in _theirs(triple, rules).items():
         for name, value in canon.fields.items():
             base = thing.fields.get(name)
             shape = _shape(triple.address, canon, triple.desired, name, base)
@@ -294,7 +302,7 @@ def _fields(triple: Triple, canon: Canon, rules: Rules) -> Action:
         seen = observed.get(name) if observed else ABSENT
         if base is not None and same(want, base.declared) and same(seen, base.observed):
             continue  # at rest on both sides: in sync whatever its shape and mode, and nearly every field is
-        others = tuple(t.fields[name].declared for t in _others_at(address, rules).values() if name in t.fields)
+        others = tuple(t.fields[name].declared for t in _theirs(triple, rules).values() if name in t.fields)
         change = decide(
             name,
             _shape(address, canon, resource, name, base),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from .bind import as_json, rebase, references, resolve_refs
 from .errors import DoorLost, ProviderError
 from .event import STOPPING, Event, Outcome, Tell, untold
 from .intent import ended, planned, settled, unmanaged
-from .match import place_id, remembered
+from .match import identity, place_id, remembered, sharing
 from .merge import COMPOSITE, equal, merge
 from .observe import ABSENT, Absent, Observation, Observed, Unknown, Wanted
 from .plan import HomePlan
@@ -310,17 +310,22 @@ class HomeRun:
         resource = self._plan.resources.get(action.address)
         if owned is None or action.row in (Row.CREATE, Row.MISSING):
             harness_id = seen.id if isinstance(seen, Observed) else place_id(action.address)
-            found = {
-                c.field: tuple(members(c.observed))
-                for c in action.changes
-                if c.shape.cls is Class.SET and c.observed is not ABSENT and c.row in (FieldRow.CLAIM, FieldRow.STAMP)
-            }
-            owned = Owned(harness_id, action.origin or "adopted", found=found)
+            owned = Owned(harness_id, action.origin or "adopted")
+        # Where a set becomes ours, what it holds is not by us: nor is it taken away without being asked.
+        found = {
+            c.field: tuple(members(c.observed))
+            for c in action.changes
+            if c.shape.cls is Class.SET and c.base is None and c.observed is not ABSENT and c.field in bases
+        }
+        owned = replace(owned, found={**owned.found, **found})
         owned = with_former(rebase(owned, bases, dropped, action.changes), action)
         owned = recorded(owned, action, wrong, self._plan.canons.get(action.address))
         if resource is None:
             return owned if owned.fields or owned.retired else None
-        return replace(owned, needs=tuple(n.path for n in resource.needs), protect=resource.protect)
+        needs = [n.path for n in resource.needs]
+        # What is not all applied goes on using what it has used.
+        still = [n for n in owned.needs if n not in needs] if wrong or action.held_fields else []
+        return replace(owned, needs=(*needs, *still), protect=resource.protect)
 
     def _holds(self, address: Address, change: FieldChange, now: object, defaults: frozenset[str]) -> bool:
         if isinstance(now, Unknown):
@@ -331,11 +336,18 @@ class HomeRun:
             # Others may add members of their own at any time: what counts is that ours hold, and what we took is gone.
             was = from_base(change.base.declared) if change.base else ABSENT
             declared = change.declared if change.declared is ABSENT else resolve_refs(change.declared, self._resolve)
-            things = (t.get(address.path) for o, t in self._state.owners.items() if o != self._plan.owner)
-            others = [t.fields[change.field].declared for t in things if t is not None and change.field in t.fields]
+            others = [t.fields[change.field].declared for t in self._theirs(address) if change.field in t.fields]
             return equal(change.shape, merge(change.shape, was, declared, now, others), now)
         write = resolve_refs(change.write, self._resolve)
         return not references(write) and not disagreements(write, now, change.shape)
+
+    def _theirs(self, address: Address) -> Collection[Owned]:
+        """What other setups own of this very thing (L3)."""
+        traits, owner = self._provider.traits, self._plan.owner
+        mine = self._state.owned(owner).get(address.path)
+        others = {o: things for o, things in self._state.owners.items() if o != owner}
+        key = identity(address, mine.id if mine is not None else "", traits)
+        return sharing(others, traits).get(key, {}).values()
 
     def _resolve(self, path: str) -> str | None:
         thing = self._state.owned(self._plan.owner).get(path)

@@ -8,12 +8,14 @@ from .action import Action
 
 
 def steps(actions: Sequence[Action], batch: Callable[[Action], str]) -> Iterator[list[Action]]:
-    """Actions with one `batch` key in a row, in plan order; what only records goes with its neighbours."""
+    """Actions with one `batch` key in a row, in plan order; what only records goes with its neighbours. A delete is not
+    in one step with what it comes after: how that ended has to be seen first."""
     step: list[Action] = []
     key: str | None = None
     for action in actions:
         mine = batch(action) if action.writes else None
-        if step and mine is not None and key is not None and mine != key:
+        other = mine is not None and key is not None and mine != key
+        if step and (other or (action.after and {a.address for a in step} & set(action.after))):
             yield step
             step, key = [], None
         step.append(action)

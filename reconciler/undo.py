@@ -6,7 +6,7 @@ reviews. The setup itself is not changed, and goes on declaring what the run app
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -143,10 +143,10 @@ def _shape(kind: Kind, name: str, value: Json) -> Shape:
     return entry.shape
 
 
-def of(runs: Sequence[Run], run: str, owner: str) -> Undo:
-    """What can be undone of the run `run` of the setup `owner`, from all runs of a home, oldest first; an empty Undo if
-    the home has no such run."""
-    at = next((i for i, r in enumerate(runs) if r.run == run and r.owner == owner), None)
+def of(runs: Sequence[Run], run: str, owners: Collection[str]) -> Undo:
+    """What can be undone of the run `run` of the setup with the names `owners`, from all runs of a home, oldest first;
+    an empty Undo if the home has no such run."""
+    at = next((i for i, r in enumerate(runs) if r.run == run and r.owner in owners), None)
     if at is None:
         return Undo(run)
     later: dict[tuple[str, str], str] = {}

@@ -57,8 +57,8 @@ def in_the_clear(
 
 
 def waits_for_failed(action: Action, failed: Collection[Address]) -> Address | None:
-    """Which failed row keeps this one from going on (L12): one that it needs, or, for the delete of a profile, one in
-    it, which would go all the same."""
+    """Which failed row keeps this one from going on (L12): one that it needs or comes after, or, for the delete of a
+    profile, one in it, which would go all the same."""
     if action.row is Row.DELETE and action.address.kind is Kind.PROFILE:
         return next((f for f in failed if f.profile == action.address.profile and f != action.address), None)
-    return next((n for n in action.needs if n in failed), None)
+    return next((n for n in (*action.needs, *action.after) if n in failed), None)

@@ -22,9 +22,11 @@ from reconciler_state.errors import StateError
 from reconciler_state.history import Run, restored, runs
 from reconciler_state.journal import Journal
 from reconciler_state.local import LocalStore
+from reconciler_state.record import HomeState, Owned
 from reconciler_state.store import Physical
 
 from . import fights, left
+from .contact import as_named
 from .errors import ProviderError
 from .filled import filled
 from .losses import also_lost
@@ -175,17 +177,16 @@ class Workspace:
             return HomePlan(ref, self.setup.name, elsewhere=home.host)
         try:
             ref = self.ref(home_id)
-            undo = undo_of(self.runs(ref), options.undo, self.setup.name) if options.undo else Undo()
+            undo = undo_of(self.runs(ref), options.undo, self._names) if options.undo else Undo()
             if undo.paths:
-                state = self.store.read(physical(ref))
-                owned = state.owned(self.setup.name) if state else {}
+                owned = self._owned(self.store.read(physical(ref)))
                 undo = undo.standing(home_id, self._desired(home_id, ref), owned)
             if options.undo and not undo.paths:
                 return HomePlan(ref, self.setup.name, notes=tuple(undo.notes()))
             inputs, provider = self._inputs(home, ref, undo), self.provider(home.harness)
             made = plan_home(inputs, provider, options)
             if fights.restoring(made):
-                inputs = replace(inputs, restored=restored(self.runs(ref), self.setup.name))
+                inputs = replace(inputs, restored=restored(self.runs(ref), self._names))
                 made = plan_home(inputs, provider, options)
             if made.guard == "rebuild":
                 made = replace(made, notes=(*made.notes, *also_lost(self.runs(ref), made.observation)))
@@ -197,21 +198,21 @@ class Workspace:
     def _inputs(self, home: Home, ref: HomeRef, undo: Undo) -> HomeInputs:
         state = self.store.read(physical(ref))
         resources = self._desired(home.id, ref)
-        paths = {*(state.owned(self.setup.name) if state else ()), *undo.paths}
+        journal = self.journal(ref)
+        intents = [i for i in journal.open_intents() if i.owner in self._names]
+        # All that a row may be made of has to be looked at: what nobody asks for is not there.
+        paths = {*self._owned(state), *undo.paths, *(i.path for i in intents if i.path)}
         wanted = frozenset(resources) | {Address.parse(f"{home.id}/{path}") for path in paths}
         observation: Observation | Unknown
         try:
             observation = self.observe(ref, Wanted(wanted))
         except ProviderError as error:
             observation = Unknown(str(error))
-        journal = self.journal(ref)
         if state is not None:
             journal.check(state)
             if self.store.veiled(physical(ref)) and isinstance(observation, Observation):
                 state = filled(state, resources, observation, home.id)
-        resources = undo.resources(home.id, resources, state.owned(self.setup.name) if state else {})
-        names = {self.setup.name, *self.setup.formerly}
-        intents = [i for i in journal.open_intents() if i.owner in names]
+        resources = undo.resources(home.id, resources, self._owned(state))
         return HomeInputs(
             ref=ref,
             owner=self.setup.name,
@@ -230,6 +231,15 @@ class Workspace:
             restart=home.restart,
             undo=undo,
         )
+
+    @property
+    def _names(self) -> Collection[str]:
+        """What the setup is called, and was."""
+        return {self.setup.name, *self.setup.formerly}
+
+    def _owned(self, state: HomeState | None) -> Mapping[str, Owned]:
+        """What the setup owns, under whichever of its names."""
+        return as_named(state, self.setup).owned(self.setup.name) if state is not None else {}
 
     def _desired(self, home_id: str, ref: HomeRef) -> dict[Address, Resource]:
         resources = self.setup.desired(home_id)
@@ -294,7 +304,7 @@ class Workspace:
         for home in self.setup.homes:
             try:
                 for past in self.runs(self.ref(home)):
-                    if past.owner == self.setup.name:
+                    if past.owner in self._names:
                         found.setdefault(past.run, []).append(home)
             except ReconcilerError:
                 if home in homes:

@@ -158,6 +158,7 @@ def _source(
 
     from reconciler_specs.address import Address, Kind
 
+    from ..contact import as_named
     from ..draft import Survey, survey
     from ..errors import UsageError
     from ..observe import Wanted
@@ -181,7 +182,8 @@ def _source(
         )
     keys = {}
     known_state = space.store.read(physical(ref))
-    for below, thing in (known_state.owned(space.setup.name) if known_state else {}).items():
+    ours = as_named(known_state, space.setup).owned(space.setup.name) if known_state else {}
+    for below, thing in ours.items():
         address = Address.parse(f"{home}/{below}")
         if address.kind is Kind.JOB:
             keys[address.profile, thing.id] = address.key

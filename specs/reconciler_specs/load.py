@@ -382,6 +382,8 @@ class _Loader:
                 continue
             if old.kind is not new.kind:
                 self.found.add(item.where, f"moved: {old} and {new} are of two kinds")
+            elif old.home != new.home:
+                self.found.add(item.where, f"moved: {old} and {new} are in two homes", "a thing stays in its home")
             elif self._declares(old, homes):
                 self.found.add(item.value["from"].where, f"moved from: {old} is still declared", "rename its block")
             elif old in (o for o, _ in result) or new in (n for _, n in result):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -105,13 +105,13 @@ def _row(entry: Mapping[str, Any]) -> Done:
     )
 
 
-def restored(found: Sequence[Run], owner: str) -> Mapping[tuple[str, str], int]:
-    """How often the last runs of `owner` restored a field and nothing else, by (path, field): something in the home
+def restored(found: Sequence[Run], owners: Collection[str]) -> Mapping[tuple[str, str], int]:
+    """How often the last runs of `owners` restored a field and nothing else, by (path, field): something in the home
     goes on changing it back. A field that the setup changed in between begins anew."""
     counts: dict[tuple[str, str], int] = {}
     for run in found:
         for row in run.rows:
-            if run.owner != owner or row.outcome != "applied":
+            if run.owner not in owners or row.outcome != "applied":
                 continue
             for name, what in row.rows.items():
                 key = (row.path, name)

@@ -48,6 +48,7 @@ TIERS = [
     ("overwrites a found value", action(Row.UPDATE, change(FieldRow.CLAIM, FOUND)), {}, Tier.CONFIRM),
     ("claims what is absent or default", action(Row.UPDATE, change(FieldRow.CLAIM)), {}, Tier.AUTO),
     ("removes found members", action(Row.UPDATE, change(FieldRow.SET, removes_found=True)), {}, Tier.CONFIRM),
+    ("unsets found members", action(Row.UPDATE, change(FieldRow.UNSET, removes_found=True)), {}, Tier.CONFIRM),
     ("recreates", action(Row.MISSING), {}, Tier.CONFIRM),
     ("deletes", action(Row.DELETE), {}, Tier.CONFIRM),
     ("provision", action(Row.PROVISION, address=HOME), {}, Tier.CONFIRM),

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconciler.action import Fact, Row
 from reconciler.adopt import adopt_home
+from reconciler.capture import release
 from reconciler.consent import Consent
 from reconciler.errors import UsageError
+from reconciler.observe import Observation, Unknown, Wanted
+from reconciler.past import past
 from reconciler.plan import Options
+from reconciler.provider import HomeRef
 from reconciler.testing.faulty import Crash, Fault, FaultyProvider
+from reconciler.testing.memory import MemoryProvider
 from reconciler_specs.address import Address, Kind
 from world import HEAD, World, home_text, outcomes
 
@@ -222,3 +229,165 @@ def test_a_delete_says_that_the_thing_was_edited_since(world: World) -> None:
     assert world.rows()["main/default/jobs/other"].notes == ()
     world.edit([{"set": "default/jobs/other", "prompt": "Somebody's work."}])
     assert "since the last apply: prompt" in world.rows()["main/default/jobs/other"].notes[0]
+
+
+TWO = """        jobs:
+          source: {schedule: {every: 30m}, prompt: x, deliver: local}
+          other: {schedule: {every: 30m}, prompt: x, deliver: local}
+          user: {schedule: {every: 30m}, prompt: x, deliver: local%s}
+"""
+SOURCE = Address.parse("main/default/jobs/source")
+
+
+def with_user(world: World, after: str) -> None:
+    """A job that takes its context from another; then `source` leaves the setup, and the user says `after`."""
+    world.setup(HEAD + home_text(TWO % ", context_from: [source]"))
+    world.apply()
+    left = [line for line in (TWO % after).splitlines(keepends=True) if "source:" not in line]
+    world.setup(HEAD + home_text("".join(left)))
+
+
+@pytest.mark.parametrize("after", ["", ", context_from: [other]"])
+def test_a_delete_comes_after_its_user_has_let_go(world: World, after: str) -> None:
+    with_user(world, after)
+    done = outcomes(world.apply())
+    assert done == {"main/default/jobs/user": "applied", str(SOURCE): "applied"}
+    assert list(done)[-1] == str(SOURCE) and world.rows() == {}
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSES, Fault.LIES])
+def test_nothing_is_deleted_that_its_user_could_not_let_go_of(world: World, fault: Fault) -> None:
+    """E32, L12."""
+    with_user(world, ", context_from: [other]")
+    world.provider = FaultyProvider(world.memory, fault, lambda a: a.address.key == "user")
+    assert outcomes(world.apply())[str(SOURCE)] == "skipped"
+    world.provider = world.memory
+    world.apply()
+    assert world.rows() == {}
+
+
+def test_nothing_is_deleted_whose_user_is_not_agreed_to(world: World) -> None:
+    """E32: `--plan` with the delete alone, or a target that is the delete alone."""
+    with_user(world, ", context_from: [other]")
+    [home] = world.plan().homes
+    alone = Consent(approved=frozenset({home.digests[SOURCE]}), only_approved=True, reviewed=True, terminal=True)
+    assert outcomes(world.apply(alone))[str(SOURCE)] == "skipped"
+    assert set(world.rows(Options(targets=(str(SOURCE),)))) == {"main/default/jobs/user", str(SOURCE)}
+
+
+@pytest.mark.parametrize("who", ["conflict", "nobody's", "another setup's", "both leave, one protected"])
+def test_nothing_is_deleted_that_something_goes_on_naming(world: World, who: str) -> None:
+    """E32: the user is held, or is none of ours."""
+    with_user(world, ", context_from: [other]")
+    source = world.id_of(SOURCE, world.home())
+    if who == "conflict":
+        world.edit([{"set": "default/jobs/user", "context_from": [source, "more"]}])
+    elif who == "nobody's":
+        world.edit([{"add": "theirs", "context_from": [source]}])
+    elif who == "another setup's":
+        ours = world.text
+        world.setup(HEAD.replace("solo", "two") + home_text(JOBS.replace("brief", "theirs")))
+        world.apply()
+        world.edit([{"set": "default/jobs/theirs", "context_from": [source]}])
+        world.setup(ours)
+    else:
+        world.setup(HEAD + home_text(TWO % ", context_from: [source], protect: true"))
+        world.apply()
+        world.setup(HEAD + home_text("        {}\n"))
+    hold = world.rows()[str(SOURCE)].hold
+    assert hold is not None and hold.command == f"reconciler release {SOURCE}", hold
+    world.apply()
+    assert source in world.home().jobs()
+
+
+def test_two_deletes_go_in_order_and_a_failed_one_keeps_the_other(world: World) -> None:
+    with_user(world, "")
+    world.setup(
+        HEAD + home_text("        jobs:\n          other: {schedule: {every: 30m}, prompt: x, deliver: local}\n")
+    )
+    with_both = world.text
+    world.setup(HEAD + home_text(TWO % ", context_from: [source]"))
+    world.apply()
+    world.setup(with_both)
+    world.provider = FaultyProvider(world.memory, Fault.REFUSES, lambda a: a.address.key == "user")
+    assert outcomes(world.apply()) == {"main/default/jobs/user": "refused", str(SOURCE): "skipped"}
+    world.provider = world.memory
+    assert list(outcomes(world.apply())) == ["main/default/jobs/user", str(SOURCE)]
+
+
+def renamed(world: World, body: str = JOBS) -> None:
+    """The setup applied as `solo`, and then called `duo`, formerly `solo`."""
+    world.setup(HEAD + home_text(JOBS + "        files: {AGENTS.md: {text: Hello.}}\n"))
+    world.apply()
+    world.setup(HEAD.replace("solo", "duo\nformerly: [solo]") + home_text(body))
+
+
+class Narrow:
+    """The provider, showing of what is matched by place only what it is asked for, as readers of large homes do."""
+
+    def __init__(self, inner: MemoryProvider) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def observe(self, home: HomeRef, wanted: Wanted) -> Observation:
+        seen = self._inner.observe(home, wanted)
+        things = {
+            key: found
+            if isinstance(found, Unknown) or key[1] is not Kind.FILE
+            else {i: t for i, t in found.items() if i in wanted.keys(*key)}
+            for key, found in seen.things.items()
+        }
+        return replace(seen, things=things)
+
+
+def test_what_a_renamed_setup_no_longer_declares_is_looked_at(world: World) -> None:
+    """E12, L10: what nobody asked for is not gone."""
+    world.provider = Narrow(world.memory)
+    renamed(world)
+    assert world.rows()["main/default/files/AGENTS.md"].row is Row.DELETE
+
+
+def test_what_a_cut_off_run_was_to_make_is_looked_at_though_it_left_the_setup(world: World) -> None:
+    """L11: nothing of ours is orphaned."""
+    world.apply()
+    before = world.text
+    world.setup(HEAD + home_text(JOBS + "        files: {AGENTS.md: {text: Hello.}}\n"))
+    world.provider = FaultyProvider(world.memory, Fault.CRASH_AFTER, lambda a: a.address.kind is Kind.FILE)
+    with pytest.raises(Crash):
+        world.apply()
+    world.provider = Narrow(world.memory)
+    world.setup(before)
+    assert world.rows()["main/default/files/AGENTS.md"].row is Row.DELETE
+
+
+def test_a_renamed_setup_adopts_what_it_owned_under_its_former_name(world: World) -> None:
+    """E12: and not as a stranger, to whom all of it would be foreign ever after."""
+    renamed(world, JOBS + "          other: {schedule: {every: 30m}, prompt: x, deliver: local}\n")
+    world.edit([{"add": "other", "prompt": "x"}])
+    adopt_home(world.space(), "main")
+    assert world.rows()["main/default/files/AGENTS.md"].row is Row.DELETE
+    assert not [a for a in world.rows().values() if a.row is Row.FOREIGN]
+
+
+def test_a_renamed_setup_lets_go_of_what_it_owned(world: World) -> None:
+    renamed(world)
+    path = "main/default/files/AGENTS.md"
+    assert release(world.space(), [path]) == [Address.parse(path)]
+    assert path not in world.rows()
+
+
+def test_a_home_that_left_a_renamed_setup_is_held(world: World) -> None:
+    renamed(world)
+    world.home("other")
+    world.setup(world.text.replace("  main:", "  other:").replace("/main\n", "/other\n"))
+    held = {h.id: h.hold.command for h in world.plan().homes if h.hold is not None}
+    assert held == {"main": "reconciler release main"}
+
+
+def test_a_renamed_setup_undoes_its_runs(world: World) -> None:
+    world.apply()
+    renamed(world, JOBS + "        files: {AGENTS.md: {text: Hello.}}\n")
+    run = past(world.space()).commands[0].run
+    assert list(world.rows(Options(undo=run))) == ["main/default/files/AGENTS.md"]

@@ -162,3 +162,14 @@ def test_a_lost_config_holds_the_home_and_is_made_again_by_name(world: World) ->
     options = Options(allow=frozenset({"rebuild"}))
     done = outcomes(world.apply(Consent(), options))
     assert done == {"main/default/settings/a.b": "applied"}
+
+
+def test_what_cannot_be_seen_where_it_was_is_not_moved(world: World) -> None:
+    """E9, L10: an unreadable old place may still hold the thing."""
+    world.setup(HEAD + home_text("        files: {a.md: {text: Hello.}}\n"))
+    world.apply()
+    world.home().unreadable["default", Kind.FILE] = "it cannot be read"
+    moved = "moved: [{from: main/default/files/a.md, to: main/default/files/b.md}]\n"
+    world.setup(HEAD + home_text("        files: {b.md: {text: Hello.}}\n") + moved)
+    [home] = world.plan().homes
+    assert home.hold is not None and home.hold.why.endswith("it cannot be read"), home.hold

@@ -77,7 +77,7 @@ _json = st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda s: 
 def test_whatever_stands_in_it_nothing_breaks(entries: list[dict[str, Any]]) -> None:
     for run in told(entries):
         assert isinstance(run.seconds, float)
-        restored([run], "solo")
+        restored([run], {"solo"})
 
 
 @pytest.mark.parametrize(
@@ -104,5 +104,5 @@ def test_restores_one_after_the_other_are_counted(rows: list[str], count: int) -
             },
             {"what": "outcome", "intent": f"i{number}", "outcome": "applied"},
         ]
-    assert restored(told(entries), "solo") == ({("p", "f"): count} if count else {})
-    assert restored(told(entries), "other") == {}
+    assert restored(told(entries), {"solo"}) == ({("p", "f"): count} if count else {})
+    assert restored(told(entries), {"other"}) == {}

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.consent import Consent
 from reconciler_state.approvals import Approval
 from reconciler_state.branch import Branch
 from reconciler_state.errors import StateError
 from reconciler_state.repository import Repository
 from repositories import WHO
 from runners import Runner
-from world import HEAD, home_text
+from world import HEAD, JOBS, home_text, outcomes
 
 PLAN, ROW, OTHER = "0" * 32, "1" * 32, "2" * 32
 
@@ -121,3 +122,19 @@ def test_a_branch_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="cannot be read"):
         add(a, given("bob"))
     assert not hooks.exists()
+
+
+@pytest.mark.parametrize("since", [{}, {"prompt": "Rewritten by hand."}, {"model": "other"}], ids=str)
+def test_an_approved_delete_is_of_the_thing_as_it_was_seen(tmp_path: Path, since: dict[str, str]) -> None:
+    """L8: what somebody made of it since, declared or not, is not what was approved, whichever runner asks."""
+    a = Runner(tmp_path, "a")
+    a.home()
+    both = "          other: {schedule: {every: 30m}, prompt: Write., deliver: local}\n"
+    a.setup(HEAD + home_text(JOBS + both))
+    a.apply()
+    a.setup(HEAD + home_text(JOBS))
+    [home] = a.plan().homes
+    agreed = Consent(approved=frozenset(home.asked), only_approved=True, reviewed=True, elsewhere=frozenset(home.asked))
+    a.edit([{"set": "default/jobs/other", **since}])
+    done = outcomes(Runner(tmp_path, "b", of=a).apply(agreed))
+    assert done == {"main/default/jobs/other": "refused" if since else "applied"}
