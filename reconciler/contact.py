@@ -70,7 +70,7 @@ def moved(contact: Contact, home: str, owner: str, pairs: Iterable[tuple[Address
                 return replace(contact, hold=Hold(why, f"reconciler release {source}"))
             thing = owned[path]
             state = contact.state.without(owner, path).with_owned(owner, to, thing)
-            action = Action(Row.MOVED, address, thing.id, reason=f"was {home}/{path}", moved_from=path)
+            action = Action(Row.MOVED, address, thing.id, reason=f"was {path}", moved_from=path)
             contact = contact.then(state, action)
     return contact
 
