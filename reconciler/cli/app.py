@@ -13,6 +13,7 @@ import typer
 
 from reconciler_specs.errors import ReconcilerError
 
+from .examples import epilog
 from .render.style import Unread
 
 # The modules of this package that bring the commands, in the order of --help.
@@ -152,6 +153,8 @@ def _add(module: str) -> None:
     if module not in _modules:
         _modules.add(module)
         import_module(f"{__package__}.{module}").register(app)
+        for command in app.registered_commands:
+            command.epilog = command.epilog or epilog(command.name or "")
 
 
 def _tell(error: ReconcilerError) -> None:

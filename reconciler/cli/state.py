@@ -70,7 +70,9 @@ def repair(
 
 
 def migrate(
-    to: Annotated[str, typer.Option("--to", help="git: from the local folder to the branch; local: back.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="WHERE", help="git: from the local folder to the branch; local: back.")
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it; without it, only say what would be done.")] = False,
     file: File = None,
     state: State = None,
