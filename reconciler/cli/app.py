@@ -14,6 +14,7 @@ import typer
 from reconciler_specs.errors import ReconcilerError
 
 from .examples import epilog
+from .group import Group
 from .render.style import Unread
 
 # The modules of this package that bring the commands, in the order of --help.
@@ -40,6 +41,7 @@ COMMANDS = {
 WRITING = frozenset({"adopt", "apply", "provision", "capture", "release", "gitops"})
 app = typer.Typer(
     name="reconciler",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import File, State
+from .group import Group
 
 if TYPE_CHECKING:
     from ..consent import Consent
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Follow a branch of the setup's repository.")
+    group = typer.Typer(
+        cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Follow a branch of the setup's repository."
+    )
     group.callback()(_group)
     group.command("run", short_help="Apply each new revision by policy; tell drift.")(run)
     app.add_typer(group, name="gitops")
