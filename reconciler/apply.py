@@ -24,7 +24,7 @@ from .decide import decided
 from .event import Event, Outcome, Tell, untold
 from .plan import HomePlan, Options, Plan, row_digest
 from .run import HomeRun, Stop
-from .secret import SOURCE
+from .secret import ASKED, SOURCE, UNCHECKED
 from .verdict import waits_for_failed
 from .workspace import Workspace
 
@@ -153,6 +153,9 @@ def _prepare(
             refused[action.address] = refusal.why
             outcome = Outcome.WAITS if refusal.waits else Outcome.REFUSED
             yield Event("outcome", home.id, action.address, str(action.row), outcome, refusal.why, refusal.command)
+        elif gave_nothing := _gave_nothing(fresh, action):
+            refused[action.address] = gave_nothing
+            yield Event("outcome", home.id, action.address, str(action.row), Outcome.HELD, gave_nothing)
         else:
             permitted.append(action)
     try:
@@ -169,7 +172,18 @@ def _prepare(
                 continue
             reason = f"the home or the setup changed since the plan: now {_now(now)}"
             yield Event("outcome", home.id, action.address, str(action.row), Outcome.REFUSED, reason, "reconciler plan")
+    for action in home.checks:
+        if action.address not in still and (gave_nothing := _gave_nothing(fresh, action)):
+            yield Event("outcome", home.id, action.address, str(action.row), Outcome.HELD, gave_nothing)
     ready.append(_Ready(fresh, HomeRun(fresh, workspace, guard, run), tuple(permitted)))
+
+
+def _gave_nothing(fresh: HomePlan, action: Action) -> str:
+    """Why the source of a secret that the home has, though somebody agreed to its being asked, gave no value."""
+    resource = fresh.resources.get(action.address)
+    if not action.source or resource is None or not resource.options.get(ASKED):
+        return ""
+    return f"{resource.options[UNCHECKED]}; the home's value stays"
 
 
 def _now(action: Action | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -11,8 +12,9 @@ from reconciler_specs.policy import NEVER
 
 from .action import Action, Fact, FieldRow, Row, Tier
 from .gate import verbs
+from .planfile import again
 
-_REVIEW = "without a terminal a delete needs a plan that was reviewed: apply --plan FILE --reviewed"
+_REVIEW = "without a terminal a delete needs a plan that was reviewed: apply --plan plan.json --reviewed"
 _OWN_RUN = "what this very run has planned or approved is no review: that takes another run, or a terminal"
 # What `policy.unattended` may never cover (laws, “Gate and consent”), nor any secret.
 _NEVER_UNATTENDED = frozenset(
@@ -41,7 +43,8 @@ class Consent:
     no file. `elsewhere` are those of the approved that were agreed to in another run than this one: without a terminal
     only they are a review. `named` are the command's targets, `restore` and `allow` its flags. `insider` says why the
     caller runs inside the home's own process tree. `vouched` and `over` say in words, per row digest, by what a row is
-    approved, and whose approval of it has expired.
+    approved, and whose approval of it has expired. `file` is the path of the plan file, if there is one, and `undo` the
+    run that is undone: the next command names them.
     """
 
     yes: bool = False
@@ -56,6 +59,8 @@ class Consent:
     elsewhere: frozenset[str] = frozenset()
     vouched: Mapping[str, str] = field(default_factory=dict)
     over: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+    undo: str = ""
 
     def basis(self, action: Action, digest: str) -> str:
         """By what a permitted row is permitted, in words."""
@@ -77,19 +82,22 @@ class Consent:
         if action.tier is Tier.REFUSE:
             return Refusal(f"never done: {action.rule}", waits=False)
         if self.only_approved and digest not in self.approved:
-            return Refusal("not in the approved plan, or changed since", "reconciler plan --out FILE", waits=False)
+            return Refusal("not in the approved plan, or changed since", self._again(), waits=False)
         if action.tier is Tier.CONFIRM and self.insider:
             return Refusal(
                 f"an approval from inside the home's own process tree is refused ({self.insider})", waits=False
             )
         if action.row is Row.DELETE:
             if digest not in self.approved:
-                return Refusal(_REVIEW, "reconciler plan --out FILE")
+                return Refusal(_REVIEW, self._again())
             if not self.reviewed:
-                seen = f"{address} " if self.terminal else "--plan FILE " if self.only_approved else ""
-                return Refusal("deletes need a review", f"reconciler apply {seen}--reviewed")
+                seen = ["--plan", self.file] if self.file else [str(address)] if self.terminal else []
+                undo = ["--undo", self.undo] if self.undo else []
+                return Refusal("deletes need a review", shlex.join(["reconciler", "apply", *undo, *seen, "--reviewed"]))
             if not (self.terminal or digest in self.elsewhere):
-                return Refusal(_OWN_RUN, "reconciler approve FILE")
+                return Refusal(
+                    _OWN_RUN, shlex.join(["reconciler", "approve", self.file]) if self.file else self._again()
+                )
             return None
         if digest in self.approved:
             return None
@@ -106,6 +114,9 @@ class Consent:
         if self.yes or self._names(action):
             return None
         return Refusal("needs --yes", "reconciler apply --yes")
+
+    def _again(self) -> str:
+        return again(self.file, self.undo)
 
     def _names(self, action: Action) -> bool:
         """Whether the same command names this very row: `TARGET --yes`, `--restore TARGET` or `--allow rebuild`."""

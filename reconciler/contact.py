@@ -95,7 +95,7 @@ def moved(
                     return replace(contact, hold=Hold(words, f"reconciler release {old}"))
                 thing = replace(thing, id=is_now[2])
             state = contact.state.without(owner, path).with_owned(owner, to, thing)
-            action = Action(Row.MOVED, address, thing.id, reason=f"was {home}/{path}", moved_from=path)
+            action = Action(Row.MOVED, address, thing.id, reason=f"was {path}", moved_from=path)
             contact = contact.then(state, action)
     return contact
 

@@ -91,7 +91,7 @@ def limited(
             if why and "many-deletes" not in options.allow:
                 return _held(action, "many-deletes", why)
             if deletes[kind] > 1 and deletes[kind] == kinds[kind] and "last-of-kind" not in options.allow:
-                return _held(action, "last-of-kind", f"would delete every {kind} that this setup owns here")
+                return _held(action, "last-of-kind", f"would delete all {kind} that this setup owns here")
         elif _changes(action) and (why := _too_many("changes", changes, kind, many)):
             # No flag lifts it: fewer at once do, or a limit that was reviewed with the setup.
             return replace(action, hold=Hold(f"{why}; apply some by address", f"reconciler apply {action.address}"))

@@ -95,11 +95,11 @@ def settled(
     return closed, still
 
 
-def unmanaged(observation: Observation, state: HomeState) -> Mapping[str, Sequence[str]]:
-    """What nobody declared and the home holds all the same, by `PROFILE/KIND`: ids, with names where the ids say
-    nothing; 100 of a store at most."""
+def unmanaged(observation: Observation, *states: HomeState) -> Mapping[str, Sequence[str]]:
+    """What nobody declared (by none of `states`) and the home holds all the same, by `PROFILE/KIND`: ids, with names
+    where the ids say nothing; 100 of a store at most."""
     owned = set()
-    for path, ours in ((p, t) for things in state.owners.values() for p, t in things.items()):
+    for path, ours in ((p, t) for state in states for things in state.owners.values() for p, t in things.items()):
         address = Address.parse(f"-/{path}")
         owned.add((address.profile, address.kind, ours.id))
     found: dict[str, list[str]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ from reconciler_state.store import Physical
 
 from .action import Hold
 from .contact import as_named
-from .place import LocalPlace
+from .place import LocalPlace, Place
+from .place_exec import ExecPlace
 from .plan import HomePlan
 from .provider import HomeRef
 
@@ -49,11 +51,18 @@ def left(space: Workspace) -> list[tuple[str, HomeState]]:
 
 def held(owner: str, state: HomeState, label: str) -> HomePlan:
     """The plan of such a home: held as a whole, nothing in it is deleted."""
-    ref = HomeRef(label, state.harness, LocalPlace(), state.path)
+    # Where it is, nobody says any more but its state; its key has been kept since that was written.
+    ref = HomeRef(label, state.harness, _place(state.place), state.path, keyed=True)
     count = len(state.owned(owner))
     why = f"its block left the setup, and {count} thing(s) in it are ours; nothing is deleted"
     hold = Hold(why, f"reconciler release {label}")
     return HomePlan(ref, owner, state=state, lineage=state.lineage, serial=state.serial, hold=hold)
+
+
+def _place(name: str) -> Place:
+    """The place of that name, as `Place.name` says it. Nothing is started."""
+    prefix = name.removeprefix("exec:")
+    return LocalPlace(name) if prefix == name else ExecPlace(shlex.split(prefix))
 
 
 def state_of(space: Workspace, home_id: str) -> HomePlan | None:

@@ -8,6 +8,7 @@ from reconciler_specs.address import Kind
 from reconciler_state.history import Run
 
 from .observe import Observation, Unknown
+from .words import moment
 
 SHOWN = 10  # names a note has
 
@@ -28,6 +29,6 @@ def also_lost(runs: Sequence[Run], observation: Observation) -> list[str]:
         gone = [name for name in names if name.split(" ", 1)[0] not in things and name not in things]
         if gone:
             more = f" and {len(gone) - SHOWN} more" if len(gone) > SHOWN else ""
-            when = last.ended[:19] or "our last run"
+            when = moment(last.ended) if last.ended else "our last run"
             notes.append(f"also gone, not declared, there on {when}: {store}: {', '.join(gone[:SHOWN])}{more}")
     return notes

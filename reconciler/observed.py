@@ -177,27 +177,29 @@ def _digest(document: Mapping[str, Any]) -> str:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
+AGAIN = "reconciler observe --out homes.json  # on a runner that reaches the homes"
+
+
 def read(path: Path) -> Published:
     """Raises UsageError for what is no such file, was cut off, or was changed since it was written."""
-    hint = "reconciler observe --out FILE  # on a runner that reaches the homes"
     try:
         if path.stat().st_size > LIMIT:
             raise UsageError(f"{path}: too large for an observation")
         document = json.loads(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", hint=hint) from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", hint=AGAIN) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: no observation (it is not JSON)", hint=hint) from error
+        raise UsageError(f"{path}: no observation (it is not JSON)", hint=AGAIN) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise UsageError(f"{path}: no observation of this version", hint=hint)
+        raise UsageError(f"{path}: no observation of this version", hint=AGAIN)
     if document.get("digest") != _digest(document):
-        raise UsageError(f"{path}: its digest does not hold: it was changed since it was written", hint=hint)
+        raise UsageError(f"{path}: its digest does not hold: it was changed since it was written", hint=AGAIN)
     try:
         made = datetime.fromisoformat(document["made"])
         homes = {home: _read_home(item, path) for home, item in document["homes"].items()}
         return Published(document["setup"], made, document["commit"], homes)
     except (KeyError, TypeError, ValueError, AttributeError, StateError) as error:
-        raise UsageError(f"{path}: not in proper form ({error})", hint=hint) from error
+        raise UsageError(f"{path}: not in proper form ({error})", hint=AGAIN) from error
 
 
 def _read_home(item: Mapping[str, Any], path: Path) -> Seen:

@@ -172,4 +172,11 @@ class ExecPlace:
             self._errors.seek(0)
             said = self._errors.read(2000).decode(errors="replace").strip()
         self._stop()
-        return ProviderError(f"{self.name} cannot be read: {error}" + (f" ({said.splitlines()[-1]})" if said else ""))
+        if isinstance(error, ValueError):
+            why = "what it says is no answer of ours"
+        else:
+            why = getattr(error, "strerror", None) or str(error)
+        return ProviderError(
+            f"`{shlex.join(self._prefix)}` does not answer: {why}" + (f" ({said.splitlines()[-1]})" if said else ""),
+            hint=f"{shlex.join(self.argv([self._python, '-V']))}  # it has to say a version",
+        )

@@ -7,6 +7,7 @@ another commit (a squash merge) is the same plan. The words beside each digest a
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -60,7 +61,7 @@ class ApprovedHome:
 class Approved:
     """A plan file that was read. `rows` are the approved digests, each with its address; `run` tells the run that made
     the file from another one, `actor` is who made it (`reconciler.provenance`); `undo` is the run that the plan undoes,
-    "" for none."""
+    "" for none; `path` is where the file was read."""
 
     rows: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -70,6 +71,7 @@ class Approved:
     undo: str = ""
     said: Mapping[str, ApprovedRow] = field(default_factory=dict)
     homes: Mapping[str, ApprovedHome] = field(default_factory=dict)
+    path: str = ""
 
     def standing(self, plan: Plan) -> frozenset[str]:
         """The digests that still approve something: not those of a home whose place, path or door is another now."""
@@ -79,6 +81,12 @@ class Approved:
     def blocks(self) -> tuple[str, ...]:
         """Digests of the homes' own blocks, sorted."""
         return tuple(sorted({home.block for home in self.homes.values()}))
+
+
+def again(path: Path | str = "", undo: str = "") -> str:
+    """The command that makes a plan file anew: the one at `path`, if that is known."""
+    words = ["reconciler", "plan", *(["--undo", undo] if undo else []), "--out", str(path) or "plan.json"]
+    return shlex.join(words)
 
 
 def moved(plan: Plan, blocks: Mapping[str, Collection[str]]) -> frozenset[str]:
@@ -106,7 +114,7 @@ def write(
     """
     known = replace(provenance, run=provenance.run or run)
     text = json.dumps(document(plan, now, known, undo), indent=2, ensure_ascii=True) + "\n"
-    outfile.write(path, text, _is_plan, "plan file", "reconciler plan --out plan.json")
+    outfile.write(path, text, _is_plan, "plan file", again())
 
 
 def document(plan: Plan, now: datetime, provenance: Provenance = _UNTOLD, undo: str = "") -> dict[str, Any]:
@@ -184,22 +192,23 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
     Raises UsageError for what is not a whole plan file of the setup `owner`, for one that was edited, for one of an
     earlier version, and for one older than `within` seconds.
     """
-    again = f"reconciler plan --out {path}"
     document = _parsed(path)
     if document.get("setup") != owner:
-        raise UsageError(f"{path}: a plan of another setup ({document.get('setup')!r}, this is {owner!r})")
+        raise UsageError(
+            f"{path}: a plan of another setup ({document.get('setup')!r}, this is {owner!r})", hint=again()
+        )
     try:
         made = datetime.fromisoformat(str(document.get("made")))
         age = (now - made).total_seconds()
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{path}: says not when it was made", hint=again) from error
+        raise UsageError(f"{path}: says not when it was made", hint=again(path)) from error
     if age < -SKEW:
         raise UsageError(
-            f"{path}: made in the future ({document.get('made')}): the clocks of two machines differ", hint=again
+            f"{path}: made in the future ({document.get('made')}): the clocks of two machines differ", hint=again(path)
         )
     if age > within:
         hours = f"{within / 3600:g} hour(s), policy.confirm_within"
-        raise UsageError(f"{path}: the plan is too old to be applied ({hours})", hint=again)
+        raise UsageError(f"{path}: the plan is too old to be applied ({hours})", hint=again(path))
     try:
         rows = [_approved_row(row) for row in document["rows"]]
         homes = [
@@ -208,7 +217,7 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
         ]
         who = {name: str(document["provenance"].get(name, "")) for name in ("run", "actor")}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UsageError(f"{path}: its rows are not in proper form", hint=again) from error
+        raise UsageError(f"{path}: its rows are not in proper form", hint=again(path)) from error
     return Approved(
         {row.digest: row.address for row in rows},
         str(document.get("digest", "")),
@@ -218,31 +227,33 @@ def read(path: Path, owner: str, now: datetime, within: int = WITHIN) -> Approve
         str(document.get("undo", "")),
         {row.address: row for row in rows},
         {home.id: home for home in homes},
+        str(path),
     )
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    again = f"reconciler plan --out {path}"
     try:
         if path.stat().st_size > outfile.LIMIT:
-            raise UsageError(f"{path}: too large for a plan file")
+            raise UsageError(f"{path}: too large for a plan file", hint=again())
         document = json.loads(path.read_bytes())
         content = _content({k: v for k, v in document.items() if k != "content"}) if isinstance(document, dict) else ""
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", hint=again(path)) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not a plan file (it is not JSON)", hint="reconciler plan --out plan.json") from error
+        raise UsageError(f"{path}: not a plan file (it is not JSON)", hint=again()) from error
     if not isinstance(document, dict):
         document = {}
     name = str(document.get("format", ""))
     if name != FORMAT:
         if name.startswith(f"{NAME}/"):
             raise UsageError(
-                f"{path}: a plan file of another version ({name}; this program reads {FORMAT})", hint=again
+                f"{path}: a plan file of another version ({name}; this program reads {FORMAT})", hint=again(path)
             )
-        raise UsageError(f"{path}: not a plan file", hint="reconciler plan --out plan.json")
+        raise UsageError(f"{path}: not a plan file", hint=again())
     if document.get("content") != content:
-        raise UsageError(f"{path}: was changed since it was written; a plan is approved as it was made", hint=again)
+        raise UsageError(
+            f"{path}: was changed since it was written; a plan is approved as it was made", hint=again(path)
+        )
     return document
 
 

@@ -384,7 +384,7 @@ def _home_hold(
     if contact.hold:
         return contact.hold, ""
     if observation.blocked:
-        return Hold(observation.blocked), ""
+        return Hold(observation.blocked, f"reconciler plan {home}  # once that is no longer so"), ""
     untested = provider.supported(observation.version) or outside(observation.version, inputs.ref.version_range)
     if untested and "unknown-version" not in allow:
         return Hold(untested, f"reconciler apply {home} --allow unknown-version"), "unknown-version"

@@ -100,7 +100,7 @@ class HomeRun:
                 yield Event("home-end", plan.id, outcome=Outcome.FAILED, reason=reason, command=error.hint or "")
                 return
             yield from self._last_look()
-            self._journal.end(self._state, unmanaged(plan.observation, self._state))
+            self._journal.end(self._state, unmanaged(plan.observation, plan.state, self._state))  # ours: before, or now
         unsaid = self._workspace.publish(plan.ref)  # to every other runner it is uncertain then
         outcome, seconds = Outcome.UNCERTAIN if unsaid else None, time.monotonic() - started
         yield Event("home-end", plan.id, outcome=outcome, reason=unsaid, seconds=seconds)

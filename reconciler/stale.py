@@ -12,10 +12,9 @@ from .binding import block, bound, declared, resolved
 from .event import Event, Outcome
 from .observe import Observed
 from .plan import HomePlan, Plan
-from .planfile import Approved, ApprovedHome, ApprovedRow
+from .planfile import Approved, ApprovedHome, ApprovedRow, again
 from .words import would
 
-AGAIN = "reconciler plan --out FILE"
 _NOWHERE = ApprovedHome("")
 
 
@@ -44,7 +43,9 @@ def explained(event: Event, plan: Plan, approved: Approved) -> Event:
             if action.address == event.address and action.tier is not Tier.REFUSE:
                 if home.digests[action.address] in standing:
                     return event
-                return replace(event, reason=difference(approved, home, action), command=AGAIN)
+                return replace(
+                    event, reason=difference(approved, home, action), command=again(approved.path, approved.undo)
+                )
     return event
 
 

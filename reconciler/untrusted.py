@@ -27,7 +27,7 @@ from .errors import ProviderError, UsageError
 from .gitops.drift import short
 from .match import place_id
 from .observe import Observation, Observed, Unknown
-from .observed import UNPUBLISHED, Published, Seen
+from .observed import AGAIN, UNPUBLISHED, Published, Seen
 from .place import Place
 from .plan import HomeInputs, HomePlan, Options
 from .planner import plan_home
@@ -83,7 +83,7 @@ class Untrusted(Workspace):
         if home.id not in self._target.homes:
             return HomePlan(ref, owner, hold=Hold("a new home: it can be planned once this is merged"))
         if seen is None:
-            return HomePlan(ref, owner, failed="it is in no observation: reconciler observe --out FILE")
+            return HomePlan(ref, owner, failed="it is in no observation", remedy=AGAIN)
         if seen.failed:
             return HomePlan(ref, owner, failed=f"when it was observed: {seen.failed}")
         if (seen.harness, seen.said) != (home.harness, home.path):

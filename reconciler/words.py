@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from .action import CLEAR, Action, Clear, FieldChange, FieldRow, Row
 from .observe import ABSENT, Seen, Unknown
@@ -58,10 +59,32 @@ def sides(change: FieldChange) -> tuple[Seen | Clear, Seen | Clear]:
     return change.observed, change.write if change.writes else change.declared
 
 
+def between(before: Seen | Clear, after: Seen | Clear) -> str:
+    """What a value was and becomes. Of two maps that have keys in common only what differs: the rest hides it."""
+    if not (isinstance(before, dict) and isinstance(after, dict)) or not _alike_in_part(before, after):
+        return f"{show(before)} → {show(after)}"
+    keys = [key for key in {**before, **after} if before.get(key, ABSENT) != after.get(key, ABSENT)]
+    return ", ".join(f"{scrub(str(k))} {show(before.get(k, ABSENT))} → {show(after.get(k, ABSENT))}" for k in keys)
+
+
+def _alike_in_part(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    same = [key for key in before if key in after and before[key] == after[key]]
+    return bool(same) and before != after and not any(key.startswith("$") for key in (*before, *after))
+
+
 def would(action: Action) -> list[str]:
     """What carrying a row out would write, a line per field; of a secret where it comes from, and never what it is."""
     if action.source:
         return [f"value from {scrub(action.source)}"] if action.writes else []
     if action.row in (Row.CREATE, Row.MISSING):
         return [f"{c.field}: {show(c.write)}" for c in action.changes]
-    return [f"{c.field}: {show(c.observed)} → {show(c.write)}" for c in action.changes if c.writes]
+    return [f"{c.field}: {between(c.observed, c.write)}" for c in action.changes if c.writes]
+
+
+def moment(at: str) -> str:
+    """A recorded time for a person, to the second, with its zone; what is no time is shown as it is."""
+    try:
+        when = datetime.fromisoformat(at)
+    except ValueError:
+        return scrub(at)
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z}"

@@ -43,6 +43,7 @@ from .undo import Undo
 from .undo import known as known_run
 from .undo import of as undo_of
 from .vault import Vault
+from .words import moment
 
 # Homes behind a command prefix are read side by side: their time is spent waiting.
 READERS = 4
@@ -324,7 +325,7 @@ class Workspace:
     def history(self, ref: HomeRef, path: str) -> list[str]:
         """What was done to one address, oldest first, as lines for a person."""
         past = self.journal(ref).history(path)
-        return [f"{p.at[:19]}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
+        return [f"{moment(p.at)}  {p.intent.row}  {p.outcome or 'open'}  {p.reason}".rstrip() for p in past]
 
     @staticmethod
     def caller() -> Provenance:

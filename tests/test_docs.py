@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import typer
 
+from reconciler.cli.examples import EXAMPLES
 from reconciler_specs.address import Kind
 from reconciler_specs.home import BY_KIND
 from scripts.session import read
@@ -111,7 +112,9 @@ def brought() -> dict[str, Any]:
     program = typer.Typer()
     for entry in entry_points(group="reconciler.commands"):
         entry.load()(program)
-    return dict(getattr(typer.main.get_command(program), "commands", {}))
+    found = dict(getattr(typer.main.get_command(program), "commands", {}))
+    verbs = {f"{name} {verb}": c for name, group in found.items() for verb, c in getattr(group, "commands", {}).items()}
+    return {**found, **verbs}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)
@@ -139,7 +142,7 @@ def _they_parse(lines: Iterable[str]) -> None:
     known: dict[str, Any] = {**docs_tool().commands(), **brought()}
     for line in lines:
         words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
-        name = " ".join(words[:2]) if words[0] in ("state", "gitops") else words[0]
+        name = " ".join(words[:2]) if words[0] in ("state", "gitops", "native") else words[0]
         if name in ("--help", "--version", "state", "gitops"):
             continue
         assert name in known, f"{line}: no such command"
@@ -175,11 +178,19 @@ def test_every_number_is_there() -> None:
         assert [int(n) for n in found] == list(range(1, last + 1))
 
 
-def test_the_tutorial_prints_what_is_printed() -> None:
-    """Each command of the tutorial is one of its session, in order, and each line shown is a line of its output."""
-    session = read(ROOT / "tests" / "scripts" / "hermes_tutorial.txt")
+SHOWN = {
+    "tutorial.md": "hermes_tutorial.txt",
+    "tutorial_native.md": "native_tutorial.txt",
+    "many_homes.md": "many_homes.txt",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_page_shows_what_is_printed(name: str) -> None:
+    """Each command of the page is one of its session, in order, and each line shown is a line of its output."""
+    session = read(ROOT / "tests" / "scripts" / SHOWN[name])
     rest = iter(session.commands)
-    for language, block in _FENCE.findall(page(DOCS / "tutorial.md")):
+    for language, block in _FENCE.findall(page(DOCS / name)):
         if language != "console":
             continue
         output: list[str] = []
@@ -192,11 +203,13 @@ def test_the_tutorial_prints_what_is_printed() -> None:
                 assert line in output, f"not printed: {line}"
 
 
-def test_the_tutorials_setup_is_the_sessions() -> None:
-    session = read(ROOT / "tests" / "scripts" / "hermes_tutorial.txt")
-    blocks = [block for language, block in _FENCE.findall(page(DOCS / "tutorial.md")) if language == "yaml"]
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_pages_setup_is_its_sessions(name: str) -> None:
+    session = read(ROOT / "tests" / "scripts" / SHOWN[name])
+    blocks = [block for language, block in _FENCE.findall(page(DOCS / name)) if language == "yaml"]
     assert blocks[0] == session.files["setup.yaml"]
-    assert session.files["rules.md"].strip() in page(DOCS / "tutorial.md")
+    for other in session.files.keys() - {"setup.yaml"}:
+        assert session.files[other].strip() in page(DOCS / name)
 
 
 def test_help_says_whole_sentences() -> None:
@@ -205,11 +218,17 @@ def test_help_says_whole_sentences() -> None:
 
     add_commands()
     program: Any = typer.main.get_command(app)
-    groups = [program, *(program.commands[name] for name in ("state", "gitops"))]
+    groups = [program, *(program.commands[name] for name in ("state", "gitops", "native"))]
     for group in groups:
         room = 80 - 2 - 6 - max(map(len, group.commands))
         cut = [name for name, command in group.commands.items() if command.get_short_help_str(room).endswith("...")]
-        assert not cut
+        assert not [name for name in cut if "." not in name]  # a verb's help is the list of its arguments
+
+
+def test_examples_of_help_parse_and_fit() -> None:
+    _they_parse(line.partition("  #")[0].partition(" #")[0] for lines in EXAMPLES.values() for line in lines)
+    assert all(name in line.split() for name, lines in EXAMPLES.items() for line in lines)
+    assert max(len(line) for lines in EXAMPLES.values() for line in lines) <= 76
 
 
 def test_every_decision_is_numbered() -> None:

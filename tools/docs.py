@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from reconciler.cli.app import COMMANDS, add_commands, app
+from reconciler.cli.examples import EXAMPLES
 from reconciler.cli.render.explain import GUARDS, KINDS
 from reconciler.event import EXIT
 from reconciler.observe import Observation
@@ -215,6 +216,8 @@ def commands_page() -> str:
         rows = [(f"`{_argument(p)}`", p.help or "") for p in arguments]
         rows += [(f"`{_option(p)}`", p.help or "") for p in options]
         parts.append(table(("", "what"), rows))
+        if name in EXAMPLES:
+            parts.append("\n".join(["```", *EXAMPLES[name], "```\n"]))
     return "\n".join(parts)
 
 
@@ -227,8 +230,7 @@ def _option(parameter: Any) -> str:
     names = ", ".join(sorted([*parameter.opts, *parameter.secondary_opts], key=len))
     if parameter.is_flag:
         return names
-    # The type's own name (`path`, `text`) in capitals, as --help shows it.
-    return f"{names} {str(parameter.type.name).upper().split(' ')[0]}"
+    return f"{names} {parameter.metavar or str(parameter.type.name).upper().split(' ')[0]}"
 
 
 def codes_page() -> str:

@@ -17,7 +17,8 @@ printf 'TELEGRAM_BOT_TOKEN=not-a-real-token\n' >secrets.env
 printf 'not-a-real-hook-secret\n' >hook-secret
 if [ -t 1 ]; then bold=$'\033[1m' cyan=$'\033[36m' plain=$'\033[0m'; else bold='' cyan='' plain=''; fi
 say() { printf '\n%s# %s%s\n' "$bold" "$*" "$plain"; }
-run() { printf '%s$ %s%s\n' "$cyan" "$*" "$plain"; "$@"; }
+quoted() { for word; do case $word in *\**) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac; done; }
+run() { printf '%s$%s%s\n' "$cyan" "$(quoted "$@")" "$plain"; "$@"; }
 outcome() { sed -n '/^[^ ]*[$] /p; /^digest/,$ { /^digest/!p }'; }
 
 say "Everything that the home is to be, as one plan. No value of a secret is in it."

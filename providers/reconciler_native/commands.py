@@ -43,10 +43,10 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    group.command("init")(init)
-    group.command("serve")(serve)
-    group.command("restart")(restart)
-    group.command("status")(status)
+    group.command("init", short_help="Make an empty home.")(init)
+    group.command("serve", short_help="Hold its lease and answer on its socket.")(serve)
+    group.command("restart", short_help="Have its daemon start anew.")(restart)
+    group.command("status", short_help="Who serves it, and can it be read?")(status)
     for op, verb in VERBS.items():
         group.command(op, help=f"Arguments: {', '.join(sorted(verb.args)) or 'none'}.")(_command(op))
     app.add_typer(group)

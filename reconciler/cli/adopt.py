@@ -24,25 +24,33 @@ def register(app: typer.Typer) -> None:
 def adopt(
     what: Annotated[
         list[str] | None,
-        typer.Argument(help="The path of a home, or a home or address of the setup.", show_default=False),
+        typer.Argument(help="Paths of homes, or homes and addresses of the setup.", show_default=False),
     ] = None,
-    name: Annotated[str | None, typer.Option("--as", help="The home's id in the setup (for a path).")] = None,
-    extends: Annotated[str | None, typer.Option("--extends", help="The template that the new block extends.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The home's id in the setup (for a path).")
+    ] = None,
+    extends: Annotated[
+        str | None, typer.Option("--extends", metavar="TEMPLATE", help="The template that the new block extends.")
+    ] = None,
     mapping: Annotated[
-        list[str] | None, typer.Option("--map", help="ADDRESS=ID: which thing an address means.")
+        list[str] | None, typer.Option("--map", metavar="ADDRESS=ID", help="Which thing of the home an address means.")
     ] = None,
     harness: Annotated[
-        str | None, typer.Option("--harness", help="Whose home a path is, where several could be.")
+        str | None, typer.Option("--harness", metavar="HARNESS", help="Whose home a path is, where several could be.")
     ] = None,
-    only: Annotated[str | None, typer.Option("--only", help="Take only what this glob or address selects.")] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="TARGET", help="Take only what this glob or address selects.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Take defaults too.")] = False,
     show: Annotated[bool, typer.Option("--print", help="Print the block; write nothing.")] = False,
     file: File = None,
     state: State = None,
 ) -> int:
     """Take a home, or things in it, as they are: by PATH into the setup, by HOME or address into state."""
+    from ..draft import draft
     from ..errors import UsageError
     from .common import setup_path
+    from .render.style import out
 
     pairs = _mapping(mapping or [])
     what = what or sorted(str(a) for a in pairs)
@@ -55,9 +63,17 @@ def adopt(
         path = None
     if path is not None and path.exists() and _names_home(path, first):
         return _adopt_home(path, state, what, pairs)
-    if len(what) != 1:
-        raise UsageError(f"{first}: no home of the setup, so it is a path, and a path is adopted alone")
-    return _adopt_path(first, file or Path("setup.yaml"), path, state, name, extends, harness, only, everything, show)
+    if name and len(what) > 1:
+        raise UsageError("--as: a name is for one home", hint="give one path, or leave --as out")
+    setup = path if path is not None and path.exists() else file or Path("setup.yaml")
+    found = [_survey(target, setup, harness, state, show) for target in what]  # all, before the first is written
+    for target, survey in zip(what, found, strict=True):
+        home_id = name or _free_name(setup, survey.ref.path, alone=len(what) == 1)
+        made = draft(survey, home_id, target, only=only or "", everything=everything, extends=extends or "")
+        _adopt_path(made, survey, home_id, setup, state, show)
+    if not show:
+        out("next: reconciler plan")
+    return 0
 
 
 def _mapping(pairs: list[str]) -> dict[Address, str]:
@@ -108,35 +124,29 @@ def _tell(taken: Taken) -> None:
     out("next: reconciler plan")
 
 
-def _adopt_path(
-    target: str,
-    file: Path,
-    existing: Path | None,
-    state: Path | None,
-    name: str | None,
-    extends: str | None,
-    harness: str | None,
-    only: str | None,
-    everything: bool,
-    show: bool,
-) -> int:
+def _survey(target: str, setup: Path, harness: str | None, state: Path | None, show: bool) -> Survey:
+    """What is at a path. Raises UsageError if nothing can be taken from there, or the setup has it."""
+    from ..draft import survey
+    from .common import providers
+
+    found = survey(target, providers({harness} if harness else None))
+    if not show:
+        _not_twice(setup, found, state)
+    return found
+
+
+def _adopt_path(made: Draft, found: Survey, home_id: str, setup: Path, state: Path | None, show: bool) -> None:
     from reconciler_specs.render import render_home
 
     from ..adopt import adopt_home
-    from ..draft import draft, survey
     from ..plan import Options
-    from .common import providers, workspace
+    from .common import workspace
     from .render.style import out, safe
 
-    setup = existing if existing is not None and existing.exists() else file
-    found = survey(target, providers({harness} if harness else None))
-    home_id = name or _free_name(setup, found.ref.path)
-    made = draft(found, home_id, target, only=only or "", everything=everything, extends=extends or "")
     if show:
         out("homes:\n" + render_home(home_id, made.block).rstrip("\n"))
         _remarks(made)
-        return 0
-    _not_twice(setup, found, state)
+        return
     write_home(setup, home_id, made.block)
     space = workspace(setup, state)
     taken = adopt_home(space, home_id, [home_id], made.ids)
@@ -150,8 +160,6 @@ def _adopt_path(
         for action in rows:
             why = action.hold.why if action.hold else action.reason
             out(f"    {safe(str(action.address))}  {action.row}  {safe(why)}")
-    out("next: reconciler plan")
-    return 0
 
 
 def _not_twice(setup: Path, found: Survey, state: Path | None) -> None:
@@ -171,15 +179,15 @@ def _not_twice(setup: Path, found: Survey, state: Path | None) -> None:
             raise UsageError(f"{setup} declares this home already, as {home_id}", hint=f"reconciler adopt {home_id}")
 
 
-def _free_name(setup: Path, path: str) -> str:
-    """A home id that the setup does not have: `main` for the first, else from the folder's name."""
+def _free_name(setup: Path, path: str, *, alone: bool) -> str:
+    """A home id that the setup does not have: `main` for the first if it is `alone`, else from the folder's name."""
     import re
 
     from reconciler_specs.load import load
 
     taken = set(load(setup).homes) if setup.exists() else set()
     parts = [re.sub(r"[^a-z0-9_-]+", "-", p.lower()).strip("-._") for p in path.rstrip("/").split("/")[-2:]]
-    for candidate in ["main", *reversed([p for p in parts if p])]:
+    for candidate in [*(["main"] if alone else []), *reversed([p for p in parts if p])]:
         if candidate not in taken:
             return candidate
     number = 2

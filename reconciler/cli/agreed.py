@@ -63,7 +63,13 @@ def agreed(
         other = is_other(file.run, space.caller().run)
         rows = file.approved.standing(made)
         # What was approved otherwise makes a row of the file a review, and adds none to it (L8).
-        return replace(_with(consent, rows, by, other=other), approved=rows, only_approved=True, terminal=screen)
+        return replace(
+            _with(consent, rows, by, other=other),
+            approved=rows,
+            only_approved=True,
+            terminal=screen,
+            file=file.approved.path,
+        )
     if expect is not None:
         if expect != made.digest:
             raise UsageError(
@@ -102,6 +108,7 @@ def _approved(made: Plan, space: Workspace, options: Options, note: Note, *, rev
         elsewhere=now.elsewhere,
         vouched={digest: said(approval) for digest, approval in now.valid.items()},
         over={digest: said(approval) for digest, approval in now.over.items()},
+        undo=options.undo,
     )
 
 

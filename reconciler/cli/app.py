@@ -13,6 +13,8 @@ import typer
 
 from reconciler_specs.errors import ReconcilerError
 
+from .examples import epilog
+from .group import Group
 from .render.style import Unread
 
 # The modules of this package that bring the commands, in the order of --help.
@@ -39,6 +41,7 @@ COMMANDS = {
 WRITING = frozenset({"adopt", "apply", "provision", "capture", "release", "gitops"})
 app = typer.Typer(
     name="reconciler",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -152,6 +155,8 @@ def _add(module: str) -> None:
     if module not in _modules:
         _modules.add(module)
         import_module(f"{__package__}.{module}").register(app)
+        for command in app.registered_commands:
+            command.epilog = command.epilog or epilog(command.name or "")
 
 
 def _tell(error: ReconcilerError) -> None:

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from ..workspace import Workspace
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: agree to `auto` rows and to those you name.")]
-Parallel = Annotated[int, typer.Option("--parallel", min=1, max=64, help="Homes at once; one home is always serial.")]
-Events = Annotated[Path | None, typer.Option("--events", help="Append one JSON line per event to FILE.")]
+Parallel = Annotated[
+    int, typer.Option("--parallel", metavar="N", min=1, max=64, help="Homes at once; one home is always serial.")
+]
+Events = Annotated[
+    Path | None, typer.Option("--events", metavar="FILE", help="Append one JSON line per event to FILE.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -32,15 +36,17 @@ def register(app: typer.Typer) -> None:
 def apply(
     targets: Targets = None,
     plan: Annotated[
-        Path | None, typer.Option("--plan", help="Carry out the rows of a saved plan, and no other.")
+        Path | None, typer.Option("--plan", metavar="FILE", help="Carry out the rows of a saved plan, and no other.")
     ] = None,
     expect: Annotated[
-        str | None, typer.Option("--expect", help="Carry out the plan with this digest, and no other.")
+        str | None,
+        typer.Option("--expect", metavar="DIGEST", help="Carry out the plan with this digest, and no other."),
     ] = None,
     reviewed: Annotated[bool, typer.Option("--reviewed", help="The plan was reviewed, deletes included.")] = False,
     yes: Yes = False,
     restore: Annotated[
-        list[str] | None, typer.Option("--restore", help="Put TARGET back to the setup's value.")
+        list[str] | None,
+        typer.Option("--restore", metavar="TARGET", help="Put TARGET back to the setup's value. May be repeated."),
     ] = None,
     undo: Undo = "",
     allow: Allow = None,

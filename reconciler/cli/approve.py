@@ -83,13 +83,12 @@ def _chosen(rows: Mapping[str, str], targets: Sequence[str], path: Path) -> dict
     from reconciler_specs.address import Address, selects
 
     from ..errors import UsageError
+    from ..planfile import again
 
     try:
         addresses = {digest: Address.parse(text) for digest, text in rows.items()}
     except ValueError as error:
-        raise UsageError(
-            f"{path}: its rows are not in proper form ({error})", hint="reconciler plan --out FILE"
-        ) from error
+        raise UsageError(f"{path}: its rows are not in proper form ({error})", hint=again(path)) from error
     for target in targets:
         if not any(selects(target, address) for address in addresses.values()):
             raise UsageError(

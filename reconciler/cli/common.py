@@ -19,21 +19,29 @@ if TYPE_CHECKING:
     from ..workspace import Workspace
 
 File = Annotated[
-    Path | None, typer.Option("--file", "-f", help="The setup (default: setup.yaml here or in a parent folder).")
+    Path | None,
+    typer.Option("--file", "-f", metavar="FILE", help="The setup (default: setup.yaml here or in a parent folder)."),
 ]
 State = Annotated[
-    Path | None, typer.Option("--state", help="Where state is kept (default: $XDG_STATE_HOME/reconciler).")
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="Where state is kept (default: $XDG_STATE_HOME/reconciler)."),
 ]
 Targets = Annotated[
     list[str] | None, typer.Argument(help="An address, a prefix of one, or a glob.", show_default=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, and nothing else.")]
 Allow = Annotated[
-    list[str] | None, typer.Option("--allow", help="Lift a guard by name (see `reconciler explain guards`).")
+    list[str] | None,
+    typer.Option(
+        "--allow", metavar="GUARD", help="Lift a guard by name (see `reconciler explain guards`). May be repeated."
+    ),
 ]
 
 Undo = Annotated[
-    str, typer.Option("--undo", help="Plan to undo a run of this setup: its id, or `last` (see `reconciler history`).")
+    str,
+    typer.Option(
+        "--undo", metavar="RUN", help="Plan to undo a run of this setup: its id, or `last` (see `reconciler history`)."
+    ),
 ]
 
 

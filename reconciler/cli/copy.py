@@ -24,13 +24,17 @@ def register(app: typer.Typer) -> None:
 
 def copy(
     home: Annotated[str, typer.Argument(help="A home of the setup, or the path of one.")],
-    name: Annotated[str, typer.Option("--as", help="The new home's id in the setup.")],
-    harness: Annotated[str, typer.Option("--harness", help="The harness that the new home is for.")],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="The new home's id in the setup.")],
+    harness: Annotated[str, typer.Option("--harness", metavar="HARNESS", help="The harness that the new home is for.")],
     path: Annotated[
-        str | None, typer.Option("--path", help="Where the new home will be (default: beside the old one, by its id).")
+        str | None,
+        typer.Option(
+            "--path", metavar="PATH", help="Where the new home will be (default: beside the old one, by its id)."
+        ),
     ] = None,
     source: Annotated[
-        str | None, typer.Option("--from", help="Whose home a path is, where several harnesses could have it.")
+        str | None,
+        typer.Option("--from", metavar="HARNESS", help="Whose home a path is, where several harnesses could have it."),
     ] = None,
     show: Annotated[bool, typer.Option("--print", help="Print the new block; write nothing.")] = False,
     json: Json = False,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import File, State
+from .group import Group
 
 if TYPE_CHECKING:
     from ..consent import Consent
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Follow a branch of the setup's repository.")
+    group = typer.Typer(
+        cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Follow a branch of the setup's repository."
+    )
     group.callback()(_group)
     group.command("run", short_help="Apply each new revision by policy; tell drift.")(run)
     app.add_typer(group, name="gitops")
@@ -36,16 +39,21 @@ def run(
         bool, typer.Option("--here", help="Only homes whose place says `host:` with this machine's name.")
     ] = False,
     interval: Annotated[
-        str, typer.Option("--interval", help="Between two rounds: 60s, 5m, 1h.", metavar="DURATION")
+        str, typer.Option("--interval", metavar="DURATION", help="Between two rounds: 60s, 5m, 1h.")
     ] = "60s",
     remote: Annotated[
-        str, typer.Option("--remote", help="The remote to follow (default: the checked-out branch's).")
+        str,
+        typer.Option("--remote", metavar="REMOTE", help="The remote to follow (default: the checked-out branch's)."),
     ] = "",
     branch: Annotated[
-        str, typer.Option("--branch", help="The branch to follow (default: the checked-out branch's upstream).")
+        str,
+        typer.Option(
+            "--branch", metavar="BRANCH", help="The branch to follow (default: the checked-out branch's upstream)."
+        ),
     ] = "",
     allow: Annotated[
-        list[str] | None, typer.Option("--allow", help="`rewind`: take a branch that does not only move forward.")
+        list[str] | None,
+        typer.Option("--allow", metavar="rewind", help="`rewind`: take a branch that does not only move forward."),
     ] = None,
     require_signed: Annotated[
         bool, typer.Option("--require-signed", help="Take only a commit that `git verify-commit` finds well signed.")
@@ -55,7 +63,8 @@ def run(
         typer.Option("--http", help="Answer /healthz and /metrics on this loopback address.", metavar="HOST:PORT"),
     ] = None,
     events: Annotated[
-        Path | None, typer.Option("--events", help="Append the events to FILE; `-` is stdout (the default).")
+        Path | None,
+        typer.Option("--events", metavar="FILE", help="Append the events to FILE; `-` is stdout (the default)."),
     ] = None,
     file: File = None,
     state: State = None,

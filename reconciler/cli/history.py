@@ -17,7 +17,7 @@ def history(
     which: Annotated[
         str, typer.Argument(metavar="[TARGET|RUN]", help="An address, a prefix or glob of one, or a run's id.")
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The newest of them.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="The newest of them.")] = 20,
     json: Json = False,
     file: File = None,
     state: State = None,

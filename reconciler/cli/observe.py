@@ -15,7 +15,9 @@ def register(app: typer.Typer) -> None:
 
 
 def observe(
-    out: Annotated[Path, typer.Option("--out", help="Where to write it, for `plan --untrusted --observed`.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Where to write it, for `plan --untrusted --observed`.")
+    ],
     file: File = None,
     state: State = None,
 ) -> int:

@@ -30,19 +30,30 @@ class Format(StrEnum):
 
 def plan(
     targets: Targets = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Save the plan, for `apply --plan`.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Save the plan, for `apply --plan`.")
+    ] = None,
     report: Annotated[
         list[Path] | None,
-        typer.Option("--report", help="Write the plan for a reviewer, too: FILE.md, FILE.html or FILE.json."),
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write the plan for a reviewer, too: FILE.md, FILE.html or FILE.json. May be repeated.",
+        ),
     ] = None,
     report_limit: Annotated[
-        int, typer.Option("--report-limit", min=2000, help="Characters of a Markdown report, at most.")
+        int, typer.Option("--report-limit", metavar="N", min=2000, help="Characters of a Markdown report, at most.")
     ] = 60_000,
     unmanaged: Annotated[bool, typer.Option("--unmanaged", help="List what nobody declared, too.")] = False,
     detailed: Annotated[
         bool, typer.Option("--detailed-exitcode", help="2: would write; 3: something is held.")
     ] = False,
-    restore: Annotated[list[str] | None, typer.Option("--restore", help="Plan to put TARGET back.")] = None,
+    restore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--restore", metavar="TARGET", help="Plan to put TARGET back to the setup's value. May be repeated."
+        ),
+    ] = None,
     undo: Undo = "",
     allow: Allow = None,
     untrusted: Annotated[
@@ -50,10 +61,16 @@ def plan(
         typer.Option("--untrusted", help="Plan a setup from somebody else: look at no home, start nothing."),
     ] = False,
     base: Annotated[
-        str, typer.Option("--base", help="With --untrusted: the target branch, whose places and policy count.")
+        str,
+        typer.Option(
+            "--base", metavar="BRANCH", help="With --untrusted: the target branch, whose places and policy count."
+        ),
     ] = "",
     observed: Annotated[
-        Path | None, typer.Option("--observed", help="With --untrusted: the homes, as `observe --out` published them.")
+        Path | None,
+        typer.Option(
+            "--observed", metavar="FILE", help="With --untrusted: the homes, as `observe --out` published them."
+        ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is only recorded, too.")] = False,
     format_: Annotated[

@@ -17,11 +17,14 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    source: Annotated[Path | None, typer.Option("--from", help="Convert the older package form (setup.json).")] = None,
-    harness: Annotated[
-        str | None, typer.Option("--harness", help="The harness that the home is for; its path is then ./home.")
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Convert the older package form (setup.json).")
     ] = None,
-    out: Annotated[Path, typer.Option("--file", "-f", help="The file to write.")] = Path("setup.yaml"),
+    harness: Annotated[
+        str | None,
+        typer.Option("--harness", metavar="HARNESS", help="The harness that the home is for; its path is then ./home."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="The file to write.")] = Path("setup.yaml"),
 ) -> int:
     """Write a commented setup.yaml to start from."""
     from ..errors import UsageError

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .common import File, Json, State
+from .group import Group
 
 if TYPE_CHECKING:
     from reconciler_state.local import LocalStore
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at, repair and move what was recorded.")
+    group = typer.Typer(
+        cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Look at, repair and move what was recorded."
+    )
     group.command("list")(list_homes)
     group.command("repair", short_help="Set damaged files aside; settle what was cut off.")(repair)
     group.command("migrate", short_help="Copy state between local folder and branch.")(migrate)
@@ -70,7 +73,9 @@ def repair(
 
 
 def migrate(
-    to: Annotated[str, typer.Option("--to", help="git: from the local folder to the branch; local: back.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="WHERE", help="git: from the local folder to the branch; local: back.")
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it; without it, only say what would be done.")] = False,
     file: File = None,
     state: State = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,10 +45,17 @@ FIELDS: Fields = {
     "secrets": Field("Where the values of secrets come from, by name, for every home.", {"type": "object"}),
     "templates": Field("What several homes have in common, by name.", {"type": "object"}),
     "homes": Field("The homes, by your own names for them.", {"type": "object"}),
-    "moved": Field("Things that have another address now.", {"type": "array"}),
+    "moved": Field(
+        "Things that have another address now, as {from, to}; `*` for the home means every home.", {"type": "array"}
+    ),
     "notify": Field("Who is told what came of a run, by your own names for them.", {"type": "object"}),
-    "released": Field("Addresses that are let go of without a delete.", {"type": "array", "items": {"type": "string"}}),
+    "released": Field(
+        "Addresses that are let go of without a delete; `*` for the home means every home.",
+        {"type": "array", "items": {"type": "string"}},
+    ),
 }
+EVERY = "*"
+"""The home of an address in `moved` and `released` that is one in every home: what a template had."""
 INCLUDE_KEYS = ("version", "homes", "templates", "places", "secrets")
 
 
@@ -382,13 +389,20 @@ class _Loader:
                 continue
             if old.kind is not new.kind:
                 self.found.add(item.where, f"moved: {old} and {new} are of two kinds")
-            elif old.home != new.home:
+            if (old.home == EVERY) is not (new.home == EVERY):
+                self.found.add(item.where, "moved: `*` for every home stands in `from` and in `to`, or in none")
+                continue
+            if old.home != new.home:
                 self.found.add(item.where, f"moved: {old} and {new} are in two homes", "a thing stays in its home")
-            elif self._declares(old, homes):
-                self.found.add(item.value["from"].where, f"moved from: {old} is still declared", "rename its block")
-            elif old in (o for o, _ in result) or new in (n for _, n in result):
-                self.found.add(item.where, "moved: an address stands here twice")
-            result.append((old, new))
+                continue
+            for source, target in zip(_each(old, homes), _each(new, homes), strict=True):
+                if self._declares(source, homes):
+                    self.found.add(
+                        item.value["from"].where, f"moved from: {source} is still declared", "rename its block"
+                    )
+                elif source in (o for o, _ in result) or target in (n for _, n in result):
+                    self.found.add(item.where, "moved: an address stands here twice")
+                result.append((source, target))
         return tuple(result)
 
     def _released(self, root: Node, homes: Mapping[str, Home]) -> tuple[Address, ...]:
@@ -398,18 +412,23 @@ class _Loader:
         if node.kind != "seq":
             self.found.add(node.where, "released: a list of addresses is expected")
             return ()
-        result = []
+        result: list[Address] = []
         for item in node.value:
-            address = self._address(item, "released", item.where)
-            if address is not None and self._declares(address, homes):
-                self.found.add(item.where, f"released: {address} is still declared", "take its block away first")
-            if address is not None:
+            found = self._address(item, "released", item.where)
+            for address in _each(found, homes) if found is not None else ():
+                if self._declares(address, homes):
+                    self.found.add(item.where, f"released: {address} is still declared", "take its block away first")
                 result.append(address)
         return tuple(result)
 
     def _declares(self, address: Address, homes: Mapping[str, Home]) -> bool:
         home = homes.get(address.home)
         return home is not None and (str(address) == home.id or address in home.resources)
+
+
+def _each(address: Address, homes: Iterable[str]) -> list[Address]:
+    """An address of one home; of every home where its home is `*`."""
+    return [address.within(home) for home in homes] if address.home == EVERY else [address]
 
 
 @contextmanager

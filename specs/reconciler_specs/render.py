@@ -280,7 +280,7 @@ homes:
           #   schedule: {{cron: "0 8 * * 1-5"}}   # or {{every: 30m}}, or {{at: "2031-02-03T09:00:00+01:00"}}
           #   prompt: |
           #     Read my calendar and the news, then write the brief.
-          #   deliver: owner_chat               # or local, or {{to: telegram, chat: "…"}}
+          #   deliver: local                    # or owner_chat, or {{to: telegram, chat: "…"}}
 
         # Settings of the harness, by dotted path.
         # settings:

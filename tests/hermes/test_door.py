@@ -306,8 +306,9 @@ def test_a_prefix_that_leads_nowhere() -> None:
         place.stat("/")
     place.close()
     gone = ExecPlace(["/no/such/program"])
-    with pytest.raises(ProviderError, match="cannot be read"):
+    with pytest.raises(ProviderError, match="No such file") as caught:
         gone.read("/etc/passwd", 10)
+    assert caught.value.hint is not None and caught.value.hint.startswith("/no/such/program python3 -V")
 
 
 def test_review_names_and_follows_the_jobs_that_a_model_would_stop(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from reconciler_state.decisions import Said
 
 from ...past import Command, Past
-from ...words import show
+from ...words import moment, show
 from .json import dump
 from .style import Style, safe
 
@@ -27,7 +27,7 @@ def history_text(past: Past, which: str, limit: int) -> Iterator[str]:
         if decision.said is not Said.PERMITTED:  # that is the run's row
             row = f"{decision.row}  " if decision.row else ""
             what = f"{safe(decision.address)}  {row}{decision.said}: {safe(decision.why)}"
-            yield f"… {decision.at[:19]}  {what}" + (f"  by {safe(decision.by)}" if decision.by else "")
+            yield f"… {moment(decision.at)}  {what}" + (f"  by {safe(decision.by)}" if decision.by else "")
     if not past.commands:
         yield "Nothing was done yet." if not which else f"Nothing was done to {safe(which)} yet."
         return
@@ -45,7 +45,7 @@ def _head(command: Command, style: Style) -> str:
     words = ", ".join(f"{n} {word}" for word, n in sorted(counts.items()))
     by = safe(str(who.get("actor", "")))
     commit = safe(str(who.get("commit", ""))[:12]) + ("+" if who.get("dirty") else "")
-    parts = [style(command.run, "bold"), command.began[:19], ", ".join(safe(h) for h in command.homes), words]
+    parts = [style(command.run, "bold"), moment(command.began), ", ".join(safe(h) for h in command.homes), words]
     parts += [part for part in (f"by {by}" if by else "", f"of {commit}" if commit else "") if part]
     if command.seconds >= 0.05:
         parts.append(f"({command.seconds:.1f} s)")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from textwrap import wrap
 
 from reconciler_specs.resource import Mode
 
 from ...action import Action, FieldChange, FieldRow, Row, Tier
 from ...fields import FOUND
 from ...plan import HomePlan, Plan
-from ...words import show, sides
+from ...words import between, show, sides
 from .style import Style, safe, width
 from .value import is_long, text_diff
 
@@ -50,44 +53,49 @@ def plan_text(plan: Plan, style: Style, *, verbose: bool = False, head: str = ""
     with all their names."""
     if head:
         yield style(head, "dim")
-    for homes in _alike(plan.homes):
+    for homes in _alike(plan.homes, verbose):
         yield from _home(homes, style, verbose)
     yield from _summary(plan, style)
 
 
-def _alike(homes: Sequence[HomePlan]) -> list[list[HomePlan]]:
-    """Homes grouped by equal rows, so that one change in forty homes is read once."""
+def _alike(homes: Sequence[HomePlan], verbose: bool) -> list[list[HomePlan]]:
+    """Homes grouped by what would be printed of them, so that one change in forty homes is read once, and two values
+    never as one."""
+    plain = Style(io.StringIO())
     groups: dict[object, list[HomePlan]] = {}
     for home in homes:
-        rows = tuple(
-            (str(a.row), a.address.path, a.reason, tuple((c.field, str(c.row), str(c.declared)) for c in a.changes))
-            for a in home.actions
-        )
-        same = (home.hold, home.failed, home.notes, home.version, home.unchanged, rows) if rows else home.id
-        groups.setdefault(same if _hashable(same) else home.id, []).append(home)
+        said = tuple(_body(home, plain, verbose, _unnamed(home.id)))
+        groups.setdefault((home.ref.harness, home.version, home.ref.place.name, said), []).append(home)
     return list(groups.values())
 
 
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def quiet(home: HomePlan) -> bool:
-    """Whether there is nothing to say of a home but how much of it is as it should be."""
-    return not (home.actions or home.hold or home.failed or home.left_out)
+def _unnamed(home: str) -> Callable[[str], str]:
+    """Commands without the home's id in them."""
+    own = re.compile(rf"(?<![\w.-]){re.escape(home)}(?![\w.-])")
+    return lambda command: own.sub("HOME", command)
 
 
 def _home(homes: list[HomePlan], style: Style, verbose: bool) -> Iterator[str]:
-    home = homes[0]
-    names = ", ".join(safe(h.id) for h in homes[:6]) + (f" and {len(homes) - 6} more" if len(homes) > 6 else "")
+    home, *others = homes
     version = f" {home.version}" if home.version else ""
     place = "" if home.ref.place.local else f" at {safe(home.ref.place.name)}"
-    where = f"  {safe(home.ref.path)}{place}" if len(homes) == 1 else ""
-    yield style(names, "bold") + style(f"  {home.ref.harness}{version}{where}", "dim")
+    where = "" if others else f"  {safe(home.ref.path)}"
+    *above, last = wrap(", ".join(safe(h.id) for h in homes), width() - 30, break_on_hyphens=False)
+    yield from (style(names, "bold") for names in above)
+    yield style(last, "bold") + style(f"  {home.ref.harness}{version}{where}{place}", "dim")
+    likewise = f"  # and so for {', '.join(safe(h.id) for h in others)}" if others else ""
+    yield from _body(home, style, verbose, lambda command: style(command, "cyan") + style(likewise, "dim"))
+    for words, number in (
+        ("unchanged", sum(h.unchanged for h in homes)),
+        ("other row(s) left out by the targets", sum(h.left_out for h in homes)),
+    ):
+        if number:
+            yield style(f"  {number} {words}" + (f" in these {len(homes)} homes" if others else ""), "dim")
+    yield ""
+
+
+def _body(home: HomePlan, style: Style, verbose: bool, command: Callable[[str], str]) -> Iterator[str]:
+    """What there is to say of a home, without its name and its numbers."""
     for note in home.notes:
         yield style(f"  note: {safe(note)}", "dim")
     if home.elsewhere:
@@ -95,21 +103,21 @@ def _home(homes: list[HomePlan], style: Style, verbose: bool) -> Iterator[str]:
     if home.failed:
         yield f"  {style('✗', 'red')} {safe(home.failed)}"
         if home.remedy:
-            yield f"      next: {style(safe(home.remedy), 'cyan')}"
+            yield f"      next: {command(safe(home.remedy))}"
     if home.hold:
         yield f"  {style('!', 'yellow')} held: {safe(home.hold.why)}"
         if home.hold.command:
-            yield f"      next: {style(safe(home.hold.command), 'cyan')}"
+            yield f"      next: {command(safe(home.hold.command))}"
+    why = home.hold.why if home.hold else ""
+    same = [action for action in home.actions if action.row is Row.BLOCKED and action.reason == why]
     for action in home.actions:
-        yield from action_lines(action, style, verbose=verbose)
-    if home.unchanged:
-        yield style(f"  {home.unchanged} unchanged", "dim")
-    if home.left_out:
-        yield style(f"  {home.left_out} other row(s) left out by the targets", "dim")
-    yield ""
+        if len(same) < 3 or action not in same:
+            yield from action_lines(action, style, verbose, command)
+    if len(same) >= 3:
+        yield f"  {style('!', 'yellow')} {len(same)} thing(s)  {style('blocked', 'yellow')}  for that reason"
 
 
-def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iterator[str]:
+def action_lines(action: Action, style: Style, verbose: bool, command: Callable[[str], str]) -> Iterator[str]:
     """One row: symbol, address without its home, row name, reason; then its fields and the next command."""
     held = action.hold is not None or (bool(action.held_fields) and not action.writes)
     symbol, colour = _HELD if held else _SYMBOLS.get(action.row, ("·", "dim"))
@@ -136,8 +144,8 @@ def action_lines(action: Action, style: Style, *, verbose: bool = False) -> Iter
                 yield from _field(change, style)
     for note in action.notes:
         yield style(f"      note: {safe(note)}", "dim")
-    for command in next_commands(action):
-        yield f"      next: {style(safe(command), 'cyan')}"
+    for line in next_commands(action):
+        yield f"      next: {command(safe(line))}"
 
 
 def update_word(action: Action) -> str:
@@ -165,7 +173,7 @@ def _field(change: FieldChange, style: Style) -> Iterator[str]:
             colour = {"+": "green", "-": "red"}.get(line[:1])
             yield "        " + (style(line, colour) if colour else line)
     else:
-        yield f"      {change.field:<12} {show(before)} → {show(after)}{tail}"
+        yield f"      {change.field:<12} {between(before, after)}{tail}"
     if change.row is FieldRow.CONFLICT:
         yield f"      {'':<12} the setup now says {show(change.declared)}"
     if change.note and not change.writes:

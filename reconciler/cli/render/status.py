@@ -58,7 +58,7 @@ def status_text(plan: Plan, *, everything: bool, secrets: bool = False) -> Itera
             said = True
             yield f"{letters(action)} {safe(str(action.address))}" + _fields(action)
     if not said:
-        yield f"Everything is as it was applied ({sum(h.unchanged for h in plan.homes)} things)."
+        yield f"Everything is as it was applied ({sum(h.unchanged for h in plan.homes)} thing(s))."
 
 
 def _fields(action: Action) -> str:

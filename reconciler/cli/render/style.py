@@ -19,7 +19,7 @@ class Style:
         self.colour = terminal and not os.environ.get("NO_COLOR")
 
     def __call__(self, text: str, *names: str) -> str:
-        if not self.colour or not names:
+        if not self.colour or not names or not text:
             return text
         return f"\x1b[{';'.join(_CODES[n] for n in names)}m{text}\x1b[0m"
 

@@ -30,6 +30,16 @@ def test_through_a_whole_life(tmp_path: Path) -> None:
     assert "default/jobs" in note and "mine" in note and "brief" not in note
 
 
+def test_what_we_deleted_ourselves_was_ours(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.home()
+    world.setup(HEAD + home_text(TWO))
+    world.apply()
+    world.setup(HEAD + home_text(TWO[: TWO.index("          look")]))
+    world.apply()
+    assert [dict(r.seen) for r in world.space().runs(world.space().ref("main"))] == [{}, {}]
+
+
 def run(**seen: list[str]) -> Run:
     stores = {store.replace("_", "/"): names for store, names in seen.items()}
     return Run("r", "solo", "", "2026-01-02T00:00:00+00:00", "", "", {}, stores)

@@ -199,6 +199,23 @@ def test_a_source_that_fails_holds_what_needs_it(world: World) -> None:
     assert told[ADDRESS][0] is Outcome.HELD and "the environment has no NOWHERE_AT_ALL" in told[ADDRESS][1]
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["applied before", "found in the home"])
+def test_a_source_that_fails_once_somebody_agreed_is_told(world: World, tmp_path: Path, known: bool) -> None:
+    """The home has a value: it stays, and nobody may take that for a rotation that was carried out."""
+    source = tmp_path / "value"
+    text = {"command": [sys.executable, "-c", f"print(open({str(source)!r}).read(), end='')"]}
+    setup(world, text)
+    if known:
+        source.write_text(OLD)
+        world.apply()
+        source.unlink()
+    else:
+        world.home().secrets[""] = {"BOT_TOKEN": OLD}
+    told = [(str(e.address), e.outcome) for e in world.apply() if e.what == "outcome" and e.address]
+    assert (ADDRESS, Outcome.HELD) in told and (ADDRESS, Outcome.APPLIED) not in told
+    assert kept(world) == OLD
+
+
 def test_a_reference_that_a_door_turned_literal_stops_the_home(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE", CANARY)
     setup(world, {"env": "SOURCE"})

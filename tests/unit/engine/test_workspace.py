@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.capture import release
 from reconciler.consent import Consent
+from reconciler.left import held
 from reconciler.observe import Store
 from reconciler.plan import Options
+from reconciler.workspace import physical
 from reconciler_specs.address import Address, Kind
 from reconciler_state.lock import lock_home
+from reconciler_state.record import HomeState
 from reconciler_state.store import Physical
 from world import HEAD, World, home_text, outcomes
 
@@ -34,6 +38,25 @@ def test_a_home_whose_block_is_gone_is_held_whole(world: World) -> None:
     assert left.actions == ()
     assert left.hold.command == "reconciler release main"
     assert world.home().jobs()
+
+
+@pytest.mark.parametrize("targets", [["main"], ["main/default/jobs/brief"]], ids=["whole", "one thing"])
+def test_a_home_whose_block_is_gone_is_let_go_of(world: World, targets: list[str]) -> None:
+    """What its plan says to type works: state forgets, and no home is written."""
+    world.apply()
+    world.home("other")
+    world.setup(HEAD + home_text().replace("main", "other"))
+    before = world.home().writes
+    assert "main/default/jobs/brief" in [str(address) for address in release(world.space(), targets)]
+    held = [h for h in world.plan().homes if h.id == "main"]
+    assert not held or "main/default/jobs/brief" not in held[0].state.owned("solo")
+    assert world.home().writes == before and world.home().jobs()
+
+
+@pytest.mark.parametrize("place", ["local", "exec:docker compose exec -T 'a b'", "host:nas"])
+def test_the_state_of_a_home_that_is_gone_stays_at_its_place(place: str) -> None:
+    state = HomeState(place, "hermes", "/opt/data", "lineage", 3)
+    assert physical(held("solo", state, "main").ref) == Physical(place, "hermes", "/opt/data")
 
 
 def test_a_relabelled_home_is_the_same_home(world: World) -> None:
