@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from hermes.lab import Lab, address, create, delete, resource, step, update
+import reconciler_hermes
+from hermes.lab import KEY, Lab, address, create, delete, resource, step, update
 from reconciler.action import CLEAR, Action, Row
 from reconciler.observe import Observed
 from reconciler.provider import Code
@@ -14,6 +16,8 @@ from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
 pytestmark = pytest.mark.hermes
+
+PROVIDERS = Path(reconciler_hermes.__file__).parents[1]
 
 BRIEF: dict[str, Json] = {
     "name": "Brief",
@@ -206,6 +210,35 @@ def test_neighbours_and_unknown_fields_stay(each: Lab) -> None:
     each.update(mine, {"name": "Mine"})
     each.perform(delete("default/jobs/mine", each.job(mine)))
     assert each.jobs() == before
+
+
+@pytest.mark.parametrize("each", ["0.16.0"], indirect=True)
+def test_without_a_lock_what_another_saves_meanwhile_stays(each: Lab) -> None:
+    """0.16 has no lock between processes: a neighbour is changed while Hermes syncs the file that we have it save."""
+    mine, theirs = each.create("mine", BRIEF).id, each.create("theirs", BRIEF).id
+    op = {"op": "update", "ref": "mine", "id": mine, "intent": "", "args": {"name": "Mine"}}
+    answers = each.hermes(
+        f"""
+import json, os, sys, types
+for name in ("reconciler_hermes", "reconciler_shape"):
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [os.path.join({str(PROVIDERS)!r}, name)]
+from reconciler_hermes.worker import jobs as worker
+import cron.jobs as jobs
+sync, load, save = os.fsync, jobs.load_jobs, jobs.save_jobs
+
+def also_by_another(fd):
+    sync(fd)
+    os.fsync = sync
+    save([{{**job, "prompt": "by the agent"}} if job["id"] == {theirs!r} else job for job in load()])
+
+os.fsync = also_by_another
+print(json.dumps(worker.perform({{"key": {KEY!r}, "ops": [{op!r}]}})))
+"""
+    )
+    assert [answer["code"] for answer in answers] == ["stale"]
+    assert {job["id"]: job["prompt"] for job in each.jobs()} == {mine: BRIEF["prompt"], theirs: "by the agent"}
+    assert [file.name for file in (each.root / "cron").glob("*.tmp")] == []
 
 
 def test_a_paused_job_stays_paused(each: Lab) -> None:
