@@ -264,6 +264,9 @@ class _Batch:
         if "context_from" in args:
             context, itself = self._refs(args["context_from"] or [], op["ref"])
             args["context_from"] = [*context, job_id] if itself else context
+        if args.get("prompt") and item.get("no_agent") and "no_agent" not in args:
+            # A script that is the job would go on running, and the prompt would lie beside it unread.
+            args["script"], args["no_agent"] = None, False
         self._schedule(item, args)
         for name, value in list(args.items()):
             if value is None:
