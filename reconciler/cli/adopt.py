@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from reconciler_specs.errors import ReconcilerError
 
 from .common import File, State
 
@@ -137,9 +140,10 @@ def _adopt_path(
         _remarks(made)
         return 0
     _not_twice(setup, found, state)
-    write_home(setup, home_id, made.block)
-    space = workspace(setup, state)
-    taken = adopt_home(space, home_id, [home_id], made.ids)
+    with _whole_or_not(setup):
+        write_home(setup, home_id, made.block)
+        space = workspace(setup, state)
+        taken = adopt_home(space, home_id, [home_id], made.ids)
     out(f"Adopted {safe(found.ref.path)} ({found.ref.harness}) as {home_id} in {setup}.")
     out(f"  {len(taken.took)} thing(s) taken; the home was not written to.")
     _remarks(made)
@@ -152,6 +156,20 @@ def _adopt_path(
             out(f"    {safe(str(action.address))}  {action.row}  {safe(why)}")
     out("next: reconciler plan")
     return 0
+
+
+@contextmanager
+def _whole_or_not(setup: Path) -> Iterator[None]:
+    """What could not be taken does not stay declared: the setup's file is then as it was."""
+    before = setup.read_bytes() if setup.exists() else None
+    try:
+        yield
+    except ReconcilerError:
+        if before is not None:
+            setup.write_bytes(before)
+        else:
+            setup.unlink(missing_ok=True)
+        raise
 
 
 def _not_twice(setup: Path, found: Survey, state: Path | None) -> None:
@@ -206,6 +224,7 @@ def write_home(setup: Path, home_id: str, block: Mapping[str, Any]) -> None:
         return
     editor = SetupEditor(setup)
     editor.add_home(home_id, block)
+    editor.check()
     editor.write()
 
 
