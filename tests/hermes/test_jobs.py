@@ -118,8 +118,8 @@ def test_a_script_job_becomes_a_prompt_job(each: Lab) -> None:
 def test_a_prompt_takes_the_place_of_the_script_that_is_the_job(each: Lab) -> None:
     """The script may be somebody else's doing, or was adopted: then nothing clears `run`."""
     job_id = each.create("brief", BRIEF).id
-    code = "import tools.cronjob_tools as t; print(t.cronjob(action='update', job_id=%r, script='disk.sh', no_agent=True)"
-    each.hermes(code % job_id + ".replace('\\n', ' '))")
+    script = f"action='update', job_id={job_id!r}, script='disk.sh', no_agent=True"
+    each.hermes(f"import tools.cronjob_tools as t; t.cronjob({script}); print(1)")
     seen = each.job(job_id)
     assert (seen.fields.get("prompt"), seen.fields["run"]) == (None, "disk.sh")
     assert each.update(job_id, {"prompt": BRIEF["prompt"]}).code is Code.OK
