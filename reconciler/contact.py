@@ -18,7 +18,7 @@ from .action import Action, Hold, Row
 from .bind import bind
 from .match import match, place_id
 from .observe import Observation, Observed, Unknown
-from .provider import Canon, Provider, Resolve, traits_of
+from .provider import Canon, KindTraits, Provider, Resolve, traits_of
 
 CREATING = frozenset({Row.CREATE.value, Row.MISSING.value})
 
@@ -55,8 +55,16 @@ def renamed(contact: Contact, home: str, owner: str, names: Sequence[str]) -> Co
     return contact.then(replace(state, owners=owners, labels=labels), action)
 
 
-def moved(contact: Contact, home: str, owner: str, pairs: Iterable[tuple[Address, Address]]) -> Contact:
-    """E9: `moved` re-keys state and touches no home; applied twice it does nothing."""
+def moved(
+    contact: Contact,
+    home: str,
+    owner: str,
+    pairs: Iterable[tuple[Address, Address]],
+    observation: Observation,
+    traits: Mapping[Kind, KindTraits],
+) -> Contact:
+    """E9: `moved` re-keys state and touches no home; applied twice it does nothing. What the home has at its old place
+    only would be nobody's by that, and be made once more at the new one."""
     for source, target in pairs:
         if source.home != home or target.home != home:
             continue
@@ -69,10 +77,26 @@ def moved(contact: Contact, home: str, owner: str, pairs: Iterable[tuple[Address
                 why = f"moved: both {source} and {target} are owned"
                 return replace(contact, hold=Hold(why, f"reconciler release {source}"))
             thing = owned[path]
+            if _stayed(Address.parse(f"{home}/{path}"), address, thing, observation, traits):
+                why = f"moved: the home still has {home}/{path}, and `moved` moves nothing in a home"
+                return replace(contact, hold=Hold(f"{why}: without it this is a delete and a create"))
             state = contact.state.without(owner, path).with_owned(owner, to, thing)
             action = Action(Row.MOVED, address, thing.id, reason=f"was {home}/{path}", moved_from=path)
             contact = contact.then(state, action)
     return contact
+
+
+def _stayed(
+    source: Address, target: Address, thing: Owned, observation: Observation, traits: Mapping[Kind, KindTraits]
+) -> bool:
+    """Whether the home has the thing where it was known, and not where it is said to be now."""
+    kind = source.kind
+    by_place = traits_of(traits, kind).by_place
+    old, new = (
+        ("" if kind is Kind.PROFILE else address.profile, kind, place_id(address) if by_place else thing.id)
+        for address in (source, target)
+    )
+    return isinstance(observation.at(*old), Observed) and not isinstance(observation.at(*new), Observed)
 
 
 def released(contact: Contact, owner: str, home: str, addresses: Iterable[Address]) -> Contact:

@@ -116,7 +116,7 @@ def _meet(
     """First contact and what re-keys state, in the order in which each stands on the one before."""
     home, owner = inputs.ref.id, inputs.owner
     contact = contacts.renamed(contact, home, owner, inputs.formerly)
-    contact = contacts.moved(contact, home, owner, inputs.moved)
+    contact = contacts.moved(contact, home, owner, inputs.moved, observation, provider.traits)
     contact = contacts.settled(
         contact,
         owner,
