@@ -13,6 +13,7 @@ from reconciler_specs.tables import TABLES
 from . import contact as contacts
 from .action import Action, FieldChange, FieldRow, Row
 from .contact import Contact
+from .contexts import SELF
 from .errors import ProviderError, UsageError
 from .left import left, state_of
 from .observe import ABSENT, Observed, Unknown
@@ -47,6 +48,7 @@ def capture(space: Workspace, targets: Sequence[str], again: Callable[[], Worksp
                 taken.append(_take(space, editor, home, action, change))
     if not taken:
         return []
+    editor.check()
     editor.write()
     stamp(again(), [item.address for item in taken])
     return taken
@@ -101,6 +103,12 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
         raise UsageError(f"{name}: the home's value cannot stand in a setup", hint=f"reconciler show {action.address}")
     ids = {thing.id: path for path, thing in home.state.owned(home.owner).items()}
     if isinstance(value, list):
+        if change.field == "context_from":
+            ids[action.id] = SELF
+            strangers = [v for v in value if v not in ids]
+            if strangers:
+                why = f"it names what this setup does not own: {', '.join(map(str, strangers))}"
+                raise UsageError(f"{name}: {why}", hint=f"reconciler plan {action.address.home} --unmanaged")
         value = [ids.get(v, v) if isinstance(v, str) else v for v in value]
     spot = editor.capture(space.setup, action.address, change.field, value)
     where = ".".join(spot.path) if spot.path else spot.note

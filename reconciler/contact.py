@@ -90,7 +90,8 @@ def moved(
             if is_now != identity(old, thing.id, traits):
                 seen = _where_it_was(old, thing, observation)
                 if seen is not ABSENT:
-                    why = seen.reason if isinstance(seen, Unknown) else "the home still has it there"
+                    there = "the home still has it there (without `moved` it is a delete and a create)"
+                    why = seen.reason if isinstance(seen, Unknown) else there
                     words = f"moved: {old} is known by where it is, and {why}"
                     return replace(contact, hold=Hold(words, f"reconciler release {old}"))
                 thing = replace(thing, id=is_now[2])

@@ -19,6 +19,7 @@ from reconciler_specs.shape import Json
 from reconciler_specs.tables import TABLES
 from reconciler_specs.values import NAME
 
+from . import contexts
 from .errors import ProviderError, UsageError
 from .observe import Observation, Observed, Unknown, Wanted
 from .place import LocalPlace, Place
@@ -129,6 +130,9 @@ def draft(
     _leave_out_unfit(made)
     _loosen(made)
     _leave_out_refused(found, made)
+    why = _unfit(made, made.block)
+    if why:
+        raise UsageError(f"{path}: no setup can say what it holds: {why}")
     return made
 
 
@@ -193,18 +197,14 @@ def _is_at(address: Address, key: str) -> bool:
 
 
 def _loosen(made: Draft) -> None:
-    """Takes away `context_from` where it names a job that stayed out: a setup could not be loaded with it."""
+    """Takes away `context_from` where a setup could not be loaded with it."""
     for profile, block in made.block["profiles"].items():
         jobs = block.get("jobs", {})
-        for key, job in jobs.items():
-            gone = [ref for ref in job.get("context_from", ()) if ref != "self" and ref not in jobs]
-            if gone:
-                del job["context_from"]
-                address = Address(made.home_id, profile, Kind.JOB, key)
-                made.loose[address] = tuple(gone)
-                made.look.append(
-                    f"{address}: context_from stays as it is; it names what is not here: {', '.join(gone)}"
-                )
+        for key, (refs, why) in contexts.unsayable(jobs).items():
+            del jobs[key]["context_from"]
+            address = Address(made.home_id, profile, Kind.JOB, key)
+            made.loose[address] = refs
+            made.look.append(f"{address}: context_from stays as it is; {why}")
 
 
 def _loaded(made: Draft, block: Mapping[str, Json]) -> Home:
@@ -365,13 +365,11 @@ def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tu
         if value.get("name") == key:
             del value["name"]
         if "context_from" in value:
-            strangers = [i for i in value["context_from"] if i not in keys and i != "self"]
+            value["context_from"], strangers = contexts.in_keys(value["context_from"], thing.id, keys)
             if strangers:
                 del value["context_from"]
                 made.loose[address] = tuple(strangers)
                 made.look.append(f"{address}: context_from names what is not there: {', '.join(strangers)}")
-            else:
-                value["context_from"] = [keys.get(i, i) for i in value["context_from"]]
         unknown = [n for n in thing.fields if isinstance(thing.fields[n], Unknown)]
         if unknown:
             made.look.append(f"{address}: {', '.join(unknown)} cannot be read")
@@ -395,6 +393,6 @@ def _key(name: str, taken: set[str]) -> str:
     """A job's key from its name: what a person would type, and unique in its profile."""
     stem = re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-._")[:48] or "job"
     key, number = stem, 2
-    while key in taken or not NAME.match(key):
+    while key in taken or key == contexts.SELF or not NAME.match(key):
         key, number = f"{stem}-{number}", number + 1
     return key

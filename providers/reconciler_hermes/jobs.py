@@ -115,7 +115,7 @@ def observed(item: records.Record, profile: home.Profile, version: str | None, c
     fields: dict[str, Json] = {
         "name": name,
         "schedule": when,
-        "prompt": prompt or None,
+        "prompt": prompt or None if agent else None,  # a script that is the job reads none
         "before" if agent else "run": script or None,
         "deliver": schedule.target(item.get("deliver", "local")),
         "model": _model(item),

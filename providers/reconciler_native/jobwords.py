@@ -30,7 +30,7 @@ def observed(item: records.Record, zone: str) -> dict[str, Json]:
     return {
         "name": str(item.get("name") or record.label(item)).strip(),
         "schedule": _when(item.get("schedule"), zone),
-        "prompt": str(item.get("prompt") or "") or None,
+        "prompt": str(item.get("prompt") or "") or None if agent else None,  # a script that is the job reads none
         "before" if agent else "run": str(item.get("script") or "") or None,
         "deliver": target.declared(item.get("deliver") or "local"),
         "failure_deliver": target.declared(item.get("failure_deliver") or None),

@@ -155,6 +155,9 @@ def _script(new: records.Record, given: Args) -> None:
         new["script"] = script
     if "no_agent" in given:
         new["no_agent"] = bool(flag(given, "no_agent"))
+    elif given.get("prompt") and new.get("no_agent"):
+        # A script that is the job would go on running, and the prompt would lie beside it unread.
+        new["no_agent"], new["script"] = False, new["script"] if "script" in given else None
     if new.get("no_agent") and not new.get("script"):
         raise Refused("no_agent needs a script: with no agent and no script there is nothing to run")
 

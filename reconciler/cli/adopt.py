@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from reconciler_specs.errors import ReconcilerError
 
 from .common import File, State
 
@@ -67,6 +70,8 @@ def adopt(
         raise UsageError("--as: a name is for one home", hint="give one path, or leave --as out")
     setup = path if path is not None and path.exists() else file or Path("setup.yaml")
     found = [_survey(target, setup, harness, state, show) for target in what]  # all, before the first is written
+    if len({survey.ref.path for survey in found}) < len(found):
+        raise UsageError("one home is named twice", hint="name each home once")
     for target, survey in zip(what, found, strict=True):
         home_id = name or _free_name(setup, survey.ref.path, alone=len(what) == 1)
         made = draft(survey, home_id, target, only=only or "", everything=everything, extends=extends or "")
@@ -147,9 +152,10 @@ def _adopt_path(made: Draft, found: Survey, home_id: str, setup: Path, state: Pa
         out("homes:\n" + render_home(home_id, made.block).rstrip("\n"))
         _remarks(made)
         return
-    write_home(setup, home_id, made.block)
-    space = workspace(setup, state)
-    taken = adopt_home(space, home_id, [home_id], made.ids)
+    with _whole_or_not(setup):
+        write_home(setup, home_id, made.block)
+        space = workspace(setup, state)
+        taken = adopt_home(space, home_id, [home_id], made.ids)
     out(f"Adopted {safe(found.ref.path)} ({found.ref.harness}) as {home_id} in {setup}.")
     out(f"  {len(taken.took)} thing(s) taken; the home was not written to.")
     _remarks(made)
@@ -160,6 +166,22 @@ def _adopt_path(made: Draft, found: Survey, home_id: str, setup: Path, state: Pa
         for action in rows:
             why = action.hold.why if action.hold else action.reason
             out(f"    {safe(str(action.address))}  {action.row}  {safe(why)}")
+
+
+@contextmanager
+def _whole_or_not(setup: Path) -> Iterator[None]:
+    """What could not be taken does not stay declared: the setup's file is then as it was."""
+    from reconciler_specs.edit import put
+
+    before = setup.read_bytes() if setup.exists() else None
+    try:
+        yield
+    except ReconcilerError:
+        if before is not None:
+            put(setup.resolve(), before)
+        else:
+            setup.unlink(missing_ok=True)
+        raise
 
 
 def _not_twice(setup: Path, found: Survey, state: Path | None) -> None:
@@ -214,6 +236,7 @@ def write_home(setup: Path, home_id: str, block: Mapping[str, Any]) -> None:
         return
     editor = SetupEditor(setup)
     editor.add_home(home_id, block)
+    editor.check()
     editor.write()
 
 

@@ -29,6 +29,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 from .address import Address, Kind
 from .document import Document, Node
 from .errors import ReconcilerError, SpecError
+from .load import load
 from .render import HIDDEN, ambiguous, blockable, escaped, flow, literal, quoted, render_home
 from .resource import Origin
 from .setting import split_setting
@@ -186,12 +187,22 @@ class SetupEditor:
         """A file's text with the edits made so far."""
         return self._file(file).text()
 
+    def check(self) -> None:
+        """Raises EditRefused if the setup could not be loaded with the edits."""
+        edited = {Path(os.path.realpath(path)): text.encode() for path, text in self._texts().items()}
+        try:
+            load(self.path, edited=edited)
+        except SpecError as error:
+            first = error.reasons[0]
+            raise EditRefused(f"{first.where}: with this edit: {first.message}", hint=first.hint) from error
+
+    def _texts(self) -> dict[Path, str]:
+        return {f.path: f.text() for f in self._files.values() if f.changed} | self._sources
+
     def write(self) -> list[Path]:
         """Write every file that changed, each by rename; the files written. A file that did not change is not."""
-        texts = {f.path: f.text() for f in self._files.values() if f.changed}
-        texts.update(self._sources)
         written = []
-        for path, text in texts.items():
+        for path, text in self._texts().items():
             real = Path(os.path.realpath(path))
             before = _bytes(real)
             data = text.encode()
@@ -200,7 +211,7 @@ class SetupEditor:
             known = self._files.get(path)
             if known is not None and before is not None and before != known.original:
                 raise EditRefused(f"{path} changed while it was edited", hint="run the command again")
-            _replace(real, data)
+            put(real, data)
             if known is not None:
                 known.original = data
             written.append(path)
@@ -459,8 +470,8 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write by temporary file, fsync and rename; the mode stays."""
+def put(path: Path, data: bytes) -> None:
+    """Writes a file by temporary file, fsync and rename; the mode stays. Raises OSError: then the old one is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         mode = path.stat().st_mode & 0o7777

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
 from pydantic import Field as Default
@@ -204,16 +204,23 @@ def _scripts(job: Job) -> list[str]:
     return [name.removeprefix("scripts/") for name in found if name]
 
 
+Place = TypeVar("Place", Address, str)
+
+
 def cycles(jobs: Mapping[Address, Resource]) -> list[list[Address]]:
-    """Rings of jobs that each take their context from the next; each ring once, from its smallest address."""
+    """Rings of jobs that each take their context from the next."""
     edges = {a: [n for n in r.needs if n.kind is Kind.JOB and n in jobs] for a, r in jobs.items()}
-    edges = {a: to for a, to in edges.items() if to}
-    done: set[Address] = set()
-    rings: list[list[Address]] = []
+    return rings({a: to for a, to in edges.items() if to})
+
+
+def rings(edges: Mapping[Place, Sequence[Place]]) -> list[list[Place]]:
+    """Each ring once, from its smallest member; only what has edges is in one."""
+    done: set[Place] = set()
+    found: list[list[Place]] = []
     for start in edges:
         if start in done:
             continue
-        path: list[Address] = [start]
+        path: list[Place] = [start]
         open_ = [iter(edges[start])]
         while open_:
             following = next(open_[-1], None)
@@ -223,8 +230,8 @@ def cycles(jobs: Mapping[Address, Resource]) -> list[list[Address]]:
             elif following in path:
                 ring = path[path.index(following) :]
                 first = ring.index(min(ring))
-                rings.append(ring[first:] + ring[:first])
+                found.append(ring[first:] + ring[:first])
             elif following not in done and following in edges:
                 path.append(following)
                 open_.append(iter(edges[following]))
-    return rings
+    return found

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from . import file, job
 from .address import Address
@@ -59,16 +60,23 @@ EVERY = "*"
 INCLUDE_KEYS = ("version", "homes", "templates", "places", "secrets")
 
 
-def load(path: Path | str, *, only: Collection[str] | None = None, stands: Path | None = None) -> Setup:
+def load(
+    path: Path | str,
+    *,
+    only: Collection[str] | None = None,
+    stands: Path | None = None,
+    edited: Mapping[Path, bytes] = MappingProxyType({}),
+) -> Setup:
     """The setup in a file. With `only`, just these homes are read; the others are left out. `stands` is the folder that
-    relative paths of homes and of secrets' files are from, if the file is a copy: that of the original.
+    relative paths of homes and of secrets' files are from, if the file is a copy: that of the original. `edited` is
+    what files, by their real paths, are about to hold.
 
     Reads nothing but the file, what it includes and the sources it names, all inside its folder.
     Raises SpecError with every reason.
     """
     name = str(path)
     real = Path(os.path.realpath(path))
-    sources = Sources(real.parent, stands)
+    sources = Sources(real.parent, stands, edited)
     try:
         data = sources.bytes(real, MAX_BYTES)
     except Unusable as error:

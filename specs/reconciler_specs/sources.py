@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from .document import Node, shown
 from .reading import Reasons
@@ -19,14 +21,18 @@ class Unusable(Exception):
 
 
 class Sources:
-    """Reads inside one folder. `files` lists every file that was opened, for whoever watches or digests them.
+    """Reads inside one folder. `files` lists every file that was opened, for whoever watches or digests them; `edited`
+    are files, by their real paths, that are taken to hold something else than what is on disk.
 
     `stands` is where the setup stands for what is not part of it (homes, files of secrets): the folder itself, or for
     a copy of the setup, that of the original.
     """
 
-    def __init__(self, folder: Path, stands: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, stands: Path | None = None, edited: Mapping[Path, bytes] = MappingProxyType({})
+    ) -> None:
         self.folder = folder
+        self.edited = edited
         self.root = Path(os.path.realpath(folder))
         self.stands = self.root if stands is None else Path(os.path.realpath(stands))
         self.files: dict[Path, None] = {}
@@ -48,6 +54,8 @@ class Sources:
     def bytes(self, path: Path, limit: int) -> bytes:
         """The content of a regular file inside the folder. Raises Unusable."""
         real = self.inside(path)
+        if real in self.edited:
+            return self.edited[real]
         try:
             # Not blocking: a FIFO would otherwise wait for a writer before we see what it is.
             fd = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)

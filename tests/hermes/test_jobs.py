@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from hermes.lab import Lab, address, create, delete, resource, step, update
+import reconciler_hermes
+from hermes.lab import KEY, Lab, address, create, delete, resource, step, update
 from reconciler.action import CLEAR, Action, Row
 from reconciler.observe import Observed
 from reconciler.provider import Code
@@ -14,6 +16,8 @@ from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
 pytestmark = pytest.mark.hermes
+
+PROVIDERS = Path(reconciler_hermes.__file__).parents[1]
 
 BRIEF: dict[str, Json] = {
     "name": "Brief",
@@ -111,6 +115,18 @@ def test_a_script_job_becomes_a_prompt_job(each: Lab) -> None:
     )
 
 
+def test_a_prompt_takes_the_place_of_the_script_that_is_the_job(each: Lab) -> None:
+    """The script may be somebody else's doing, or was adopted: then nothing clears `run`."""
+    job_id = each.create("brief", BRIEF).id
+    script = f"action='update', job_id={job_id!r}, script='disk.sh', no_agent=True"
+    each.hermes(f"import tools.cronjob_tools as t; t.cronjob({script}); print(1)")
+    seen = each.job(job_id)
+    assert (seen.fields.get("prompt"), seen.fields["run"]) == (None, "disk.sh")
+    assert each.update(job_id, {"prompt": BRIEF["prompt"]}).code is Code.OK
+    seen = each.job(job_id)
+    assert (seen.fields["prompt"], seen.fields.get("run"), seen.fields.get("before")) == (BRIEF["prompt"], None, None)
+
+
 def test_update_that_says_the_same_moves_no_run(lab: Lab) -> None:
     job_id = lab.create("brief", {**BRIEF, "schedule": {"every": "30m"}}).id
     before = (lab.root / "cron" / "jobs.json").read_bytes()
@@ -206,6 +222,35 @@ def test_neighbours_and_unknown_fields_stay(each: Lab) -> None:
     each.update(mine, {"name": "Mine"})
     each.perform(delete("default/jobs/mine", each.job(mine)))
     assert each.jobs() == before
+
+
+@pytest.mark.parametrize("each", ["0.16.0"], indirect=True)
+def test_without_a_lock_what_another_saves_meanwhile_stays(each: Lab) -> None:
+    """0.16 has no lock between processes: a neighbour is changed while Hermes syncs the file that we have it save."""
+    mine, theirs = each.create("mine", BRIEF).id, each.create("theirs", BRIEF).id
+    op = {"op": "update", "ref": "mine", "id": mine, "intent": "", "args": {"name": "Mine"}}
+    answers = each.hermes(
+        f"""
+import json, os, sys, types
+for name in ("reconciler_hermes", "reconciler_shape"):
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [os.path.join({str(PROVIDERS)!r}, name)]
+from reconciler_hermes.worker import jobs as worker
+import cron.jobs as jobs
+sync, load, save = os.fsync, jobs.load_jobs, jobs.save_jobs
+
+def also_by_another(fd):
+    sync(fd)
+    os.fsync = sync
+    save([{{**job, "prompt": "by the agent"}} if job["id"] == {theirs!r} else job for job in load()])
+
+os.fsync = also_by_another
+print(json.dumps(worker.perform({{"key": {KEY!r}, "ops": [{op!r}]}})))
+"""
+    )
+    assert [answer["code"] for answer in answers] == ["stale"]
+    assert {job["id"]: job["prompt"] for job in each.jobs()} == {mine: BRIEF["prompt"], theirs: "by the agent"}
+    assert [file.name for file in (each.root / "cron").glob("*.tmp")] == []
 
 
 def test_a_paused_job_stays_paused(each: Lab) -> None:

@@ -144,6 +144,17 @@ def test_a_bad_argument_is_refused_by_name_and_changes_nothing(home: Path, args:
         assert refused(home, "jobs.update", id=job_id, **args)
 
 
+def test_a_prompt_takes_the_place_of_the_script_that_is_the_job(home: Path) -> None:
+    job_id = make(home, script="x.sh", no_agent=True)
+    do(home, "jobs.update", id=job_id, prompt="More.")
+    assert [stored(home, job_id)[k] for k in ("prompt", "script", "no_agent")] == ["More.", None, False]
+    do(home, "jobs.update", id=job_id, script="x.sh", no_agent=True)
+    do(home, "jobs.update", id=job_id, prompt="More.", script="y.sh")
+    assert [stored(home, job_id)[k] for k in ("prompt", "script", "no_agent")] == ["More.", "y.sh", False]
+    do(home, "jobs.update", id=job_id, prompt="More.", no_agent=True)
+    assert stored(home, job_id)["no_agent"] is True
+
+
 def test_update_covers_every_field_and_null_unsets(home: Path) -> None:
     job_id = make(home)
     new: dict[str, Any] = {

@@ -82,10 +82,9 @@ class _Batch:
                 self._check_neighbours(at_first, texts, touched, self.records)
                 if self._same(at_first, texts):
                     return results
-                if not self.lock and self._bytes() != before:
-                    raise Stale("jobs.json changed while it was being worked on")
                 named = "removed_ids" in inspect.signature(real_save).parameters
-                real_save(self.records, **({"removed_ids": self.removed} if named else {}))
+                with contextlib.nullcontext() if self.lock else self._unchanged_since(before):
+                    real_save(self.records, **({"removed_ids": self.removed} if named else {}))
                 self._check_neighbours(at_first, texts, touched, self.jobs.load_jobs())
             except Harmed as error:
                 return _mark(results, "harmed", str(error))
@@ -98,6 +97,23 @@ class _Batch:
         if self.told:
             getattr(self.tool, _TELL)()
         return results
+
+    @contextlib.contextmanager
+    def _unchanged_since(self, before: bytes | None) -> Iterator[None]:
+        """Where no lock keeps others out, the store is looked at again as late as can be: when Hermes's own save has
+        written and synced its new file, and is about to put it in place."""
+        real = self.jobs.atomic_replace
+
+        def replace(*args: Any) -> Any:
+            if self._bytes() != before:
+                raise Stale("jobs.json changed while it was being worked on")
+            return real(*args)
+
+        self.jobs.atomic_replace = replace
+        try:
+            yield
+        finally:
+            self.jobs.atomic_replace = real
 
     def _bytes(self) -> bytes | None:
         try:
@@ -248,6 +264,9 @@ class _Batch:
         if "context_from" in args:
             context, itself = self._refs(args["context_from"] or [], op["ref"])
             args["context_from"] = [*context, job_id] if itself else context
+        if args.get("prompt") and item.get("no_agent") and "no_agent" not in args:
+            # A script that is the job would go on running, and the prompt would lie beside it unread.
+            args["script"], args["no_agent"] = None, False
         self._schedule(item, args)
         for name, value in list(args.items()):
             if value is None:

@@ -82,6 +82,7 @@ def test_a_plain_job(site: Any) -> None:
         ({"no_agent": True, "script": "a.sh"}, "run", "a.sh"),
         ({"no_agent": True, "script": "a.sh"}, "before", ABSENT),
         ({"no_agent": True, "script": "a.sh"}, "follows", ABSENT),
+        ({"no_agent": True, "script": "a.sh", "prompt": "Unread."}, "prompt", ABSENT),
         ({"script": "a.sh"}, "before", "a.sh"),
         ({"skill": "old"}, "skills", ["old"]),
         ({"context_from": "x"}, "context_from", ["x"]),
