@@ -380,6 +380,8 @@ def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tu
 
 def _cannot_stand(job: Mapping[str, Json], thing: Observed) -> str:
     """E46: why a job cannot be declared, "" if it can."""
+    if thing.about.get("foreign"):
+        return str(thing.about["foreign"])
     if not job.get("run") and is_hidden(thing.get("prompt")):
         return "its prompt holds a secret in the clear"
     if "schedule" not in job:

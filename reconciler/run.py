@@ -29,7 +29,7 @@ from .retire import recorded
 from .secret import with_former
 from .steps import steps
 from .values import from_base, members, same
-from .verdict import Verdict, in_the_clear, look_row, missed, waits_for_failed
+from .verdict import Verdict, harmed, in_the_clear, look_row, missed, waits_for_failed
 from .verify import disagreements
 
 if TYPE_CHECKING:
@@ -141,8 +141,9 @@ class HomeRun:
         self._made = {a.path: answers[a].id for a in answers if answers[a].id}
         observation = self._read_back(door, writing, answers, intents)
         verdicts = [(a, self._judge(a, answers.get(a.address), observation, intents, lost)) for a in ready]
-        verdicts, harm = in_the_clear(verdicts, observation.clear - self._clear)
-        self._harmed = self._harmed or harm
+        verdicts, clear = in_the_clear(verdicts, observation.clear - self._clear)
+        verdicts, harm = harmed(verdicts, answers)
+        self._harmed = self._harmed or clear or harm
         self._clear |= observation.clear
         self._remember(verdicts)
         name = door.name if door is not None else ""
@@ -150,8 +151,6 @@ class HomeRun:
         self._journal.done([*closed, *ended(verdicts, intents, name)])
         for action, verdict in verdicts:
             yield self._outcome(action, verdict, door)
-        if any(a.code is Code.HARMED for a in answers.values()):
-            self._harmed = "the write touched a neighbour: this home stops (L16)"
 
     def _order(self, writing: Sequence[Action], intents: Mapping[Address, str]) -> Step:
         plan = self._plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler_specs.address import Address, Kind
@@ -54,6 +54,19 @@ def in_the_clear(
     why = f"a reference became a secret in the clear: {', '.join(sorted(turned))}"
     judged = [(a, replace(v, outcome=Outcome.NOT_APPLIED, reason=why) if a.writes else v) for a, v in verdicts]
     return judged, f"{why}: this home stops"
+
+
+def harmed(
+    verdicts: Sequence[tuple[Action, Verdict]], answers: Mapping[Address, Answer]
+) -> tuple[list[tuple[Action, Verdict]], str]:
+    """The verdicts of a step whose write touched what was not its own, and why the home stops, "" if none did (L16).
+    That a row shows as it should is not all that its write has done, and a person has to look."""
+    found = {address: answer.words for address, answer in answers.items() if answer.code is Code.HARMED}
+    judged = [
+        (a, replace(v, outcome=Outcome.UNCERTAIN, reason=found[a.address]) if a.address in found else v)
+        for a, v in verdicts
+    ]
+    return judged, "the write touched a neighbour: this home stops (L16)" if found else ""
 
 
 def waits_for_failed(action: Action, failed: Collection[Address]) -> Address | None:

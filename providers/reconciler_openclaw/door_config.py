@@ -11,7 +11,9 @@ from typing import Any
 
 from reconciler.action import Action
 from reconciler.errors import DoorLost
+from reconciler.place import Stat
 from reconciler.provider import Answer, Code, Step
+from reconciler_shape import places
 from reconciler_specs.address import Address, Kind
 
 from . import cli, cli_files, comments, edits, home, nearby, roster, rpc, steps
@@ -168,15 +170,23 @@ def _offline(line: Line, rows: Sequence[Action]) -> tuple[Code, str]:
     why = keep(line, rows, config)
     if why:
         return Code.REFUSED, why
-    before = config.authored.files.get(line.here.config)
+    # A value may stand in what the config includes, too.
+    copies = {file: _copied(line, file) for file in config.authored.files}
     done = cli.openclaw(line.ref, _PATCH, json.dumps(patch.body), line.lock_fd)
     if done.code:
         return Code.REFUSED, done.words
-    # A write that changes nothing makes no copy.
-    written = before is not None and _digest(line, line.here.config) != before
-    if written and _digest(line, f"{line.here.config}.bak") not in ("", before):
-        return Code.HARMED, f"{_ANOTHER}; what somebody else wrote is in {line.here.config}.bak"
+    for file, copied in copies.items():
+        # A write that changes nothing makes no copy.
+        if _copied(line, file) != copied and _digest(line, f"{file}.bak") != config.authored.files[file]:
+            changed = f"{posixpath.basename(file)} changed while it was written"
+            return Code.HARMED, f"{changed}; what somebody else wrote is in {file}.bak"
     return Code.OK, ""
+
+
+def _copied(line: Line, file: str) -> int:
+    """When OpenClaw last made its copy of a file, 0 where there is none."""
+    found = places.lstat(line.here.place, f"{file}.bak")
+    return found.mtime_ns if isinstance(found, Stat) else 0
 
 
 def _digest(line: Line, path: str) -> str:

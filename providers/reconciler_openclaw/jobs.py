@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from reconciler.observe import Observed, Store, Things, Unknown
+from reconciler.action import CLEAR, Action, Hold, Row
+from reconciler.observe import ABSENT, Observation, Observed, Store, Things, Unknown
 from reconciler_shape import jobs as shape
 from reconciler_shape import places
 from reconciler_shape import schedule as times
@@ -77,8 +78,8 @@ def stranger(job: Job) -> str:
 
 def fingerprint(job: Job, key: bytes) -> str:
     """A digest of everything but run-time state: the same of a row in the database and of `cron.get`'s answer, so that
-    the door can compare it just before a write."""
-    kept = {name: job[name] for name in _INTENT if job.get(name) is not None}
+    the door can compare it just before a write. 9.6 stores the nulls of a patch, and tells none of them."""
+    kept = jobwords.plain({name: job[name] for name in _INTENT if job.get(name) is not None})
     return digest({**kept, "enabled": job.get("enabled", True) is not False or bool(jobwords.stopped(job))}, key)
 
 
@@ -188,6 +189,18 @@ def _moment(value: Json) -> Json:
         return times.utc(datetime.fromtimestamp(value / 1000, UTC))
     except (OverflowError, OSError, TypeError, ValueError):
         return value
+
+
+def reviewed(action: Action, observation: Observation) -> Action:
+    """OpenClaw takes no folder away from a script: such a row is not tried."""
+    if action.address.kind is not Kind.JOB or action.row is not Row.UPDATE or action.hold is not None:
+        return action
+    changes = {change.field: change for change in action.changes if change.writes}
+    thing = observation.at(action.address.profile, Kind.JOB, action.id)
+    script = isinstance(thing, Observed) and thing.get("run") is not ABSENT and not changes.keys() & {"run", "prompt"}
+    if not script or "workdir" not in changes or changes["workdir"].write is not CLEAR:
+        return action
+    return replace(action, hold=Hold("OpenClaw takes no workdir away from a script: give it another one"))
 
 
 def express(thing: Observed, workspace: str) -> dict[str, Json]:

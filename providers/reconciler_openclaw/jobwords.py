@@ -77,29 +77,39 @@ def to_native(fields: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def patch(job: Job, changes: Mapping[str, Json]) -> dict[str, Any]:
-    """The `cron.update` patch that changes these fields of a job as it is now; None takes a field away.
-
-    Where the session or the script makes it another kind of job, its whole payload is sent, since OpenClaw then takes
-    nothing over from the old one.
-    """
-    before = turn(job)
-    kept = observed(job) | {name: value for name, value in changes.items() if value is not None}
-    kept = {name: value for name, value in kept.items() if changes.get(name, value) is not None}
-    after = turn_of(kept)
-    if before.payload != after.payload:
-        again = to_native(kept)
-        moved = {name: again[name] for name in ("payload", "sessionTarget", "delivery") if name in again}
-        return {name: value for name, value in again.items() if name in _touched(changes)} | moved
-    found: dict[str, Any] = {}
+    """The `cron.update` patch that changes these fields of a job as it is now; None takes a field away."""
+    before, after = turn(job), _turn_after(job, changes)
+    found: dict[str, Any] = {} if before.payload == after.payload else _another_kind(job, before, after)
     for name, value in changes.items():
         found = merged(found, WORDS[name].write(value, after))
     if "payload" in found:
         found["payload"] = {"kind": after.payload, **found["payload"]}
     if "schedule" in found:
         found["schedule"] = {**_kept_of_schedule(job, found["schedule"]), **found["schedule"]}
-    if "schedule" in changes and _over(job) and not kept.get("paused"):
+    if "schedule" in changes and _over(job) and not changes.get("paused"):
         found["enabled"] = True  # a one-shot that ran is switched off; its new time is meant to come
     return found
+
+
+def _turn_after(job: Job, changes: Mapping[str, Json]) -> Turn:
+    """The form that a job has once it is changed. It is either a script or has a prompt: the one that is given takes
+    the place of the other; and a script has no session."""
+    before = turn(job)
+    if "run" in changes or changes.get("prompt"):
+        script = bool(changes.get("run"))
+    else:
+        script = before.script
+    session = str(changes.get("session", before.session) or ISOLATED)
+    return Turn(ISOLATED if script and session == MAIN else session, script)
+
+
+def _another_kind(job: Job, before: Turn, after: Turn) -> dict[str, Any]:
+    """What a job keeps as another kind of job: OpenClaw takes nothing over from the old payload, and lets one that was
+    an event of the main session send its answers."""
+    text = _payload(job).get("message", _payload(job).get("text"))
+    kept = {} if after.script or text is None else _write_prompt(text, after)
+    quiet = {"delivery": {"mode": "none"}} if before.payload == EVENT else {}
+    return {"sessionTarget": after.session, **kept, **quiet}
 
 
 def _kept_of_schedule(job: Job, new: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,10 +120,6 @@ def _kept_of_schedule(job: Job, new: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     found = {name: old[name] for name in ("anchorMs", "staggerMs") if old.get(name) is not None}
     return {name: value for name, value in found.items() if (name, value) != ("staggerMs", _USUAL_SPREAD)}
-
-
-def _touched(changes: Mapping[str, Json]) -> set[str]:
-    return {key for name, value in changes.items() for key in WORDS[name].write(value, Turn())}
 
 
 def stopped(job: Job) -> str:
@@ -220,6 +226,11 @@ def ref(value: Mapping[str, Json]) -> str:
     return name if value.get("provider") in (None, "", "auto") else f"{value['provider']}/{name}"
 
 
+def _only_of(kind: str, write: Callable[[Json], dict[str, Any]]) -> Callable[[Json, Turn], dict[str, Any]]:
+    """Of a field that one kind of payload alone has: of another kind there is nothing to take away."""
+    return lambda value, form: {"payload": write(value)} if form.payload == kind else {}
+
+
 def _read_tools(job: Job) -> Json:
     tools = _payload(job).get("toolsAllow")
     # `["*"]` is what 9.6 fills in for “all of them”.
@@ -227,8 +238,9 @@ def _read_tools(job: Job) -> Json:
 
 
 def _write_tools(value: Json, form: Turn) -> dict[str, Any]:
+    """9.6 keeps the list of a job that becomes a script or an event, so that it can be taken away there too."""
     members = value.get("only", []) if isinstance(value, Mapping) else value
-    return {"payload": {"toolsAllow": members}} if form.payload == AGENT else {}
+    return {"payload": {"toolsAllow": members}} if form.payload == AGENT or members is None else {}
 
 
 # delivery
@@ -289,10 +301,10 @@ def _read_failure(job: Job) -> Json:
 
 
 def _write_failure(value: Json, form: Turn) -> dict[str, Any]:
-    if form.payload == EVENT:
-        return {}
     if value is None:
         return {"delivery": {"failureDestination": None}}
+    if form.payload == EVENT:
+        return {}
     return {"delivery": {"failureDestination": {"mode": "announce", **_place(value)}}}
 
 
@@ -305,8 +317,8 @@ WORDS: Mapping[str, Word] = {
     "schedule": Word(_read_schedule, _write_schedule),
     "prompt": Word(_read_prompt, _write_prompt),
     "run": Word(_read_run, lambda value, _: {"payload": {"argv": [value]}} if value else {}),
-    "workdir": Word(lambda job: _payload(job).get("cwd"), lambda value, _: {"payload": {"cwd": value}}),
-    "model": Word(_read_model, lambda value, _: {"payload": {"model": ref(value) if value else None}}),
+    "workdir": Word(lambda job: _payload(job).get("cwd"), _only_of(COMMAND, lambda value: {"cwd": value})),
+    "model": Word(_read_model, _only_of(AGENT, lambda value: {"model": ref(value) if value else None})),
     "toolsets": Word(_read_tools, _write_tools),
     "deliver": Word(_read_deliver, _write_deliver),
     "failure_deliver": Word(_read_failure, _write_failure),

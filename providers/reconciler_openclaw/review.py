@@ -13,7 +13,7 @@ from reconciler_specs.address import Kind
 from reconciler_specs.secrets import looks_secret, secret_key
 from reconciler_specs.shape import Json
 
-from . import boards, comments, files, kinds, profiles, reloads, roster, settings
+from . import boards, comments, files, jobs, kinds, profiles, reloads, roster, settings
 
 _LIMIT = 30  # per minute and verb (9.6)
 _VERBS = {Row.CREATE: "creates", Row.MISSING: "creates", Row.UPDATE: "changes", Row.DELETE: "deletes"}
@@ -79,7 +79,7 @@ def _providers(action: Action, desired: Mapping[str, Json], observation: Observa
 def review(actions: Sequence[Action], observation: Observation) -> list[Action]:
     """The rows with what OpenClaw does besides: it drops a config's comments, and takes so many writes a minute."""
     rows = [_kept(_left_behind(_spared(action, observation), observation), observation) for action in actions]
-    rows = [boards.reviewed(row, observation) for row in rows]
+    rows = [jobs.reviewed(boards.reviewed(row, observation), observation) for row in rows]
     rows = comments.held(rows, observation)
     verbs = Counter(
         _VERBS[row.row] for row in rows if row.writes and row.address.kind is Kind.JOB and row.row in _VERBS

@@ -105,11 +105,32 @@ def test_the_patch_is_sent_on_stdin(stopped: Fake, script: Script) -> None:
     assert json.loads((stopped.root / "got").read_text()) == {"tools": {"profile": "full"}}
 
 
+INCLUDING = """
+cp {root}/tools.json5 {root}/tools.json5.bak
+printf '%s' '{{"profile": "full"}}' > {root}/tools.json5
+"""
+
+
 def test_an_edit_that_the_command_line_wrote_over_is_found_and_said(stopped: Fake, script: Script) -> None:
     script(PATCH.format(root=stopped.root, also=f"echo '{{}}' > {stopped.root}/openclaw.json.bak"))
     (answer,) = perform(stopped, [setting(stopped, "tools.profile", "full")])
     assert answer.code is Code.HARMED
     assert answer.words.endswith("openclaw.json.bak")
+
+
+@pytest.mark.parametrize(("edit", "code"), [("", "ok"), ("echo '{profile: 1}' > tools.json5", "harmed")])
+def test_an_edit_of_an_included_file_that_it_wrote_over_too(
+    stopped: Fake, script: Script, edit: str, code: str
+) -> None:
+    config, included = stopped.root / "openclaw.json", stopped.root / "tools.json5"
+    config.write_text("{tools: {$include: './tools.json5'}}")
+    included.write_text("{profile: 'minimal'}")
+    for copy in ("openclaw.json.bak", "tools.json5.bak"):  # of an earlier write, and of this very text
+        (stopped.root / copy).write_text("{profile: 1}\n")
+    script(f"cat > /dev/null; cd {stopped.root}; {edit}\n{INCLUDING.format(root=stopped.root)}")
+    (answer,) = perform(stopped, [setting(stopped, "tools.profile", "full")])
+    assert answer.code == code, answer
+    assert code == "ok" or answer.words.endswith("tools.json5.bak")
 
 
 def test_a_quiet_gateway_that_ends_says_why(stopped: Fake, script: Script) -> None:

@@ -123,6 +123,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("sends", {"failure_deliver": None, "deliver": {"to": "telegram", "chat": "1"}}),
     ("sends", {"deliver": "owner_chat"}),
     ("event", {"session": None, "prompt": "By itself."}),
+    ("event", {"session": None, "deliver": {"to": "telegram", "chat": "1"}, "paused": True}),
     ("script", {"run": "/bin/false"}),
     ("ops", {"paused": None}),
 ]
@@ -139,6 +140,58 @@ def test_a_patch_changes_its_fields_and_no_other(filled: Lab, name: str, changes
         left = {"session": "isolated", "paused": False, "deliver": "local"}
         wanted = {n: v if v is not None else left.get(n) for n, v in changes.items()}
         assert after == {n: v for n, v in {**before, **wanted}.items() if v is not None}
+        seen = filled.observe().at("ops" if name == "ops" else "default", Kind.JOB, mine["id"])
+        assert isinstance(seen, Observed)
+        # The next change of it is compared with what the gateway tells.
+        assert seen.fingerprint == jobs.fingerprint(filled.jobs()[mine["id"]], bytes.fromhex("11" * 32))
+    finally:
+        filled.rpc("cron.remove", id=mine["id"])
+
+
+WEBHOOK = {"mode": "webhook", "to": "https://example.com/hook"}
+OTHER_KINDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # A script has no prompt, no model and no session; what is not said of a job stays.
+    ("script", {"prompt": "No script any more."}, {"run": None, "workdir": None}),
+    ("script", {"prompt": "Here.", "session": "main"}, {"run": None, "workdir": None, "deliver": "local"}),
+    ("brief", {"run": "/bin/true", "workdir": "/tmp", "paused": True}, {"prompt": None}),
+    ("event", {"run": "/bin/true"}, {"prompt": None, "session": "isolated"}),
+    ("top", {"run": "/bin/true", "model": None}, {"prompt": None}),
+    ("top", {"run": "/bin/true"}, {"prompt": None, "model": None}),
+    ("every", {"session": "main", "toolsets": None}, {"deliver": "local"}),
+    ("every", {"run": "/bin/true", "toolsets": None}, {"prompt": None}),
+    ("sends", {"run": "/bin/true", "failure_deliver": {"to": "telegram"}}, {"prompt": None}),
+    ("sends", {"session": "main", "failure_deliver": None}, {"deliver": "local"}),
+    ("script", {"prompt": "Write.", "paused": None}, {"run": None, "workdir": None}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "with_it"), OTHER_KINDS, ids=[f"{n}-{'-'.join(c)}" for n, c, _ in OTHER_KINDS]
+)
+def test_a_job_becomes_one_of_another_kind(
+    filled: Lab, name: str, changes: dict[str, Any], with_it: dict[str, Any]
+) -> None:
+    mine = filled.add_job(name=f"{name}-changed", **{**JOBS[name], "enabled": "paused" not in changes})
+    try:
+        before = words(mine)
+        filled.rpc("cron.update", id=mine["id"], patch=jobwords.patch(mine, changes))
+        wanted = {**changes, **with_it} | ({"paused": False} if changes.get("paused", True) is None else {})
+        assert words(filled.jobs()[mine["id"]]) == {n: v for n, v in {**before, **wanted}.items() if v is not None}
+    finally:
+        filled.rpc("cron.remove", id=mine["id"])
+
+
+@pytest.mark.parametrize("changes", [{"run": "/bin/true"}, {"session": "main"}], ids=["run", "session"])
+def test_what_a_setup_cannot_say_of_a_job_does_not_stop_it_from_changing_its_kind(
+    filled: Lab, changes: dict[str, Any]
+) -> None:
+    """A webhook, a chat of the last channel."""
+    mine = filled.add_job(name="hooked", **{**JOBS["brief"], "delivery": {**WEBHOOK, "failureDestination": WEBHOOK}})
+    try:
+        filled.rpc("cron.update", id=mine["id"], patch=jobwords.patch(mine, changes))
+        after = filled.jobs()[mine["id"]]
+        assert {**words(after), **changes} == words(after)
+        assert "run" not in changes or after["delivery"] == mine["delivery"]
     finally:
         filled.rpc("cron.remove", id=mine["id"])
 

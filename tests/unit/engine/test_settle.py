@@ -111,8 +111,12 @@ def test_a_refusal_stops_what_depends_on_it_and_nothing_else(world: World) -> No
 
 def test_a_harmed_neighbour_stops_the_home(world: World) -> None:
     world.provider = FaultyProvider(world.memory, Fault.HARMS, lambda a: a.address.kind == "files")
-    done = outcomes(world.apply())
+    events = world.apply()
+    done = outcomes(events)
     assert done["main/default/jobs/brief"] == "skipped"
+    # Told, though the read-back shows the row as it should be, and it may be the only one.
+    assert done["main/default/files/SOUL.md"] == "uncertain"
+    assert [e.reason for e in events if e.outcome == "uncertain"] == ["a neighbour changed"]
 
 
 def test_without_consent_nothing_is_written(world: World) -> None:

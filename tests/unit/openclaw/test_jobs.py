@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.observe import Observed, Store, Unknown
+from reconciler.action import CLEAR, Action, FieldChange, FieldRow, Row
+from reconciler.observe import ABSENT, Observed, Store, Unknown
 from reconciler.testing.kit import tree
 from reconciler_openclaw import jobs, jobwords
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
+from reconciler_specs.shape import SCALAR
 from unit.openclaw.conftest import job
 
 KEY = bytes.fromhex("22" * 32)
@@ -111,6 +113,34 @@ def test_a_run_changes_no_fingerprint_and_a_person_does(site: Any) -> None:
     assert jobs.fingerprint(ran, KEY) == before
     assert jobs.fingerprint(job(description="changed"), KEY) != before
     assert jobs.fingerprint(job(enabled=False), KEY) != before
+
+
+def test_nulls_that_the_database_keeps_are_no_change() -> None:
+    """9.6 stores those of a patch (a failure destination's account), and tells none of them."""
+    told = {"mode": "announce", "failureDestination": {"channel": "telegram", "to": "42"}}
+    kept = {**told, "failureDestination": {**told["failureDestination"], "accountId": None}}  # type: ignore[dict-item]
+    assert jobs.fingerprint(job(delivery=kept), KEY) == jobs.fingerprint(job(delivery=told), KEY)
+
+
+@pytest.mark.parametrize(
+    ("write", "held"),
+    [
+        ({"workdir": CLEAR}, True),
+        ({"workdir": "/srv"}, False),
+        ({"workdir": CLEAR, "run": CLEAR, "prompt": "Look."}, False),
+        ({"workdir": CLEAR, "prompt": "Look."}, False),
+    ],
+)
+def test_no_folder_is_taken_away_from_a_script(site: Any, write: dict[str, Any], held: bool) -> None:
+    site.config()
+    site.jobs(job(payload={"kind": "command", "argv": ["/bin/true"], "cwd": "/tmp"}))
+    changes = tuple(
+        FieldChange(name, FieldRow.UNSET if value is CLEAR else FieldRow.SET, ABSENT, ABSENT, None, SCALAR, value)
+        for name, value in write.items()
+    )
+    row = Action(Row.UPDATE, Address.parse("main/default/jobs/brief"), id="j1", changes=changes)
+    (found,) = site.provider.review([row], site.observe(), {})
+    assert (found.hold is not None) is held
 
 
 def test_whose_job_it_is(site: Any) -> None:
