@@ -70,8 +70,9 @@ def adopt(
         raise UsageError("--as: a name is for one home", hint="give one path, or leave --as out")
     setup = path if path is not None and path.exists() else file or Path("setup.yaml")
     found = [_survey(target, setup, harness, state, show) for target in what]  # all, before the first is written
-    if len({survey.ref.path for survey in found}) < len(found):
-        raise UsageError("one home is named twice", hint="name each home once")
+    once = {survey.ref.path: target for target, survey in zip(what, found, strict=True)}
+    if len(once) < len(what):
+        raise UsageError("one home is named twice", hint=f"reconciler adopt {' '.join(once.values())}")
     for target, survey in zip(what, found, strict=True):
         home_id = name or _free_name(setup, survey.ref.path, alone=len(what) == 1)
         made = draft(survey, home_id, target, only=only or "", everything=everything, extends=extends or "")
