@@ -66,7 +66,6 @@ TOO_LONG = 400
 LONG: dict[str, str] = {
     "specs/reconciler_specs/values.py": "the small values; splitting it would give croniter two homes",
     "specs/reconciler_specs/document.py": "one reader: nodes, limits and traps belong together",
-    "specs/reconciler_specs/load.py": "one loader run; its parts share the reasons",
     "specs/reconciler_specs/edit.py": "the one module that knows ruamel",
 }
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
 from . import file, job
-from .address import Address
 from .document import MAX_BYTES, Document, Node, read_document, shown
 from .errors import Reason, SpecError, Where
 from .exclusive import one_credential_once
@@ -21,6 +20,7 @@ from .include import included
 from .notify import read_notify
 from .policy import Policy, read_policy
 from .reading import THING_KEYS, Field, Fields, Reasons, check_keys, did_you_mean, is_map, ref
+from .rekeyed import read_moved, read_released
 from .screen import screen
 from .secret import read_sources
 from .setup import Home, Setup
@@ -55,8 +55,6 @@ FIELDS: Fields = {
         {"type": "array", "items": {"type": "string"}},
     ),
 }
-EVERY = "*"
-"""The home of an address in `moved` and `released` that is one in every home: what a template had."""
 INCLUDE_KEYS = ("version", "homes", "templates", "places", "secrets")
 
 
@@ -175,8 +173,8 @@ class _Loader:
             homes=homes,
             root=self.root,
             formerly=self._formerly(root),
-            moved=self._moved(root, homes),
-            released=self._released(root, homes),
+            moved=read_moved(root, homes, self.found),
+            released=read_released(root, homes, self.found),
             policy=policy,
             parameters=parameters,
             notify=read_notify(root.get("notify"), found),
@@ -366,77 +364,6 @@ class _Loader:
                     f"{home.id} and {other.id} ({other.where}) are one physical home: {shown(home.path)}",
                     "declare it once",
                 )
-
-    # --- addresses ---
-
-    def _address(self, node: Node | None, what: str, where: Where) -> Address | None:
-        if node is None or not isinstance(node.value, str):
-            self.found.add(node.where if node else where, f"{what}: an address is expected", "main/default/jobs/brief")
-            return None
-        try:
-            return Address.parse(node.value)
-        except ValueError as error:
-            self.found.add(node.where, f"{what}: {shown(node.value)} is no address: {error}")
-            return None
-
-    def _moved(self, root: Node, homes: Mapping[str, Home]) -> tuple[tuple[Address, Address], ...]:
-        node = root.get("moved")
-        result: list[tuple[Address, Address]] = []
-        if node is None:
-            return ()
-        if node.kind != "seq":
-            self.found.add(node.where, "moved: a list of {from, to} is expected")
-            return ()
-        for item in node.value:
-            if not is_map(item, "moved", self.found):
-                continue
-            check_keys(item, ("from", "to"), "moved", self.found)
-            old = self._address(item.get("from"), "moved from", item.where)
-            new = self._address(item.get("to"), "moved to", item.where)
-            if old is None or new is None:
-                continue
-            if old.kind is not new.kind:
-                self.found.add(item.where, f"moved: {old} and {new} are of two kinds")
-            if (old.home == EVERY) is not (new.home == EVERY):
-                self.found.add(item.where, "moved: `*` for every home stands in `from` and in `to`, or in none")
-                continue
-            if old.home != new.home:
-                self.found.add(item.where, f"moved: {old} and {new} are in two homes", "a thing stays in its home")
-                continue
-            for source, target in zip(_each(old, homes), _each(new, homes), strict=True):
-                if self._declares(source, homes):
-                    self.found.add(
-                        item.value["from"].where, f"moved from: {source} is still declared", "rename its block"
-                    )
-                elif source in (o for o, _ in result) or target in (n for _, n in result):
-                    self.found.add(item.where, "moved: an address stands here twice")
-                result.append((source, target))
-        return tuple(result)
-
-    def _released(self, root: Node, homes: Mapping[str, Home]) -> tuple[Address, ...]:
-        node = root.get("released")
-        if node is None:
-            return ()
-        if node.kind != "seq":
-            self.found.add(node.where, "released: a list of addresses is expected")
-            return ()
-        result: list[Address] = []
-        for item in node.value:
-            found = self._address(item, "released", item.where)
-            for address in _each(found, homes) if found is not None else ():
-                if self._declares(address, homes):
-                    self.found.add(item.where, f"released: {address} is still declared", "take its block away first")
-                result.append(address)
-        return tuple(result)
-
-    def _declares(self, address: Address, homes: Mapping[str, Home]) -> bool:
-        home = homes.get(address.home)
-        return home is not None and (str(address) == home.id or address in home.resources)
-
-
-def _each(address: Address, homes: Iterable[str]) -> list[Address]:
-    """An address of one home; of every home where its home is `*`."""
-    return [address.within(home) for home in homes] if address.home == EVERY else [address]
 
 
 @contextmanager
