@@ -137,7 +137,7 @@ homes:
   c: {harness: openclaw, path: /data, at: far}
   d: {harness: native, path: ~/x}
 released: [a/default/jobs/x, a]
-moved: [{from: z/default/jobs/x, to: a/default/jobs/y}]
+moved: [{from: a/default/jobs/x, to: a/default/jobs/y}]
 """.replace("released: [a/default/jobs/x, a]", "released: [a/default/jobs/x]"),
         base_dir="/srv/setup",
     )
@@ -154,7 +154,7 @@ moved: [{from: z/default/jobs/x, to: a/default/jobs/y}]
     assert (c.at, c.host, c.harness) == (None, "nas2", "openclaw")
     assert d.path == "~/x"
     assert setup.formerly == ("old",)
-    assert setup.moved == ((Address.parse("z/default/jobs/x"), Address.parse("a/default/jobs/y")),)
+    assert setup.moved == ((Address.parse("a/default/jobs/x"), Address.parse("a/default/jobs/y")),)
     assert setup.released == (Address.parse("a/default/jobs/x"),)
 
 
