@@ -8,11 +8,11 @@ from typing import Final
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "init": ("reconciler init --harness native     # a new home of our own in ./home",),
     "adopt": (
-        "reconciler adopt ~/.hermes           # a home, into the setup",
+        "reconciler adopt ~/agents/home        # a home, into the setup",
         "reconciler adopt clients/*           # several, each under its folder's name",
         "reconciler adopt main/default/jobs   # what is declared, and there already",
     ),
-    "copy": ("reconciler copy main --as work --harness hermes",),
+    "copy": ("reconciler copy main --as work --harness native",),
     "plan": (
         "reconciler plan main                 # one home",
         "reconciler plan '*/default/jobs/*'   # the jobs of every home",
@@ -42,7 +42,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "explain": (
         "reconciler explain job.schedule",
-        "reconciler explain hermes",
+        "reconciler explain native",
     ),
     "doctor": ("reconciler doctor main --secrets",),
     "observe": ("reconciler observe --out homes.json",),
