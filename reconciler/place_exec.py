@@ -173,7 +173,7 @@ class ExecPlace:
             said = self._errors.read(2000).decode(errors="replace").strip()
         self._stop()
         if isinstance(error, ValueError):
-            why = "what it says is no answer of ours"
+            why = "it printed something else (a banner?)"
         else:
             why = getattr(error, "strerror", None) or str(error)
         return ProviderError(

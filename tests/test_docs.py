@@ -143,7 +143,7 @@ def _they_parse(lines: Iterable[str]) -> None:
     for line in lines:
         words = shlex.split(line.replace("[OPTIONS]", "").replace("…", ""))[1:]
         name = " ".join(words[:2]) if words[0] in ("state", "gitops", "native") else words[0]
-        if name in ("--help", "--version", "state", "gitops"):
+        if words[-1] == "--help" or name in ("--version", "state", "gitops"):
             continue
         assert name in known, f"{line}: no such command"
         options = {o: p for p in known[name].params for o in (*p.opts, *p.secondary_opts) if o.startswith("-")}

@@ -27,7 +27,11 @@ def register(app: typer.Typer) -> None:
 def adopt(
     what: Annotated[
         list[str] | None,
-        typer.Argument(help="Paths of homes, or homes and addresses of the setup.", show_default=False),
+        typer.Argument(
+            metavar="[PATH|HOME|ADDRESS]...",
+            help="Paths of homes, or homes and addresses of the setup.",
+            show_default=False,
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="The home's id in the setup (for a path).")

@@ -81,7 +81,7 @@ def apply(
 
 
 def provision(
-    home: Annotated[str, typer.Argument(help="A home of the setup that does not exist yet.")],
+    home: Annotated[str, typer.Argument(metavar="HOME", help="A home of the setup that does not exist yet.")],
     yes: Yes = False,
     events: Events = None,
     json: Json = False,

@@ -20,9 +20,10 @@ def register(app: typer.Typer) -> None:
 
 
 def approve(
-    plan: Annotated[Path | None, typer.Argument(metavar="PLANFILE", help="A plan that `plan --out` saved.")] = None,
+    plan: Annotated[Path | None, typer.Argument(metavar="[PLANFILE]", help="A plan that `plan --out` saved.")] = None,
     targets: Annotated[
-        list[str] | None, typer.Argument(help="Only these rows: an address, a prefix of one, or a glob.")
+        list[str] | None,
+        typer.Argument(metavar="[TARGET]...", help="Only these rows: an address, a prefix of one, or a glob."),
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="What waits for a person, and what is approved by whom.")

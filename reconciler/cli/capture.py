@@ -16,7 +16,8 @@ def register(app: typer.Typer) -> None:
 
 def capture(
     targets: Annotated[
-        list[str], typer.Argument(help="What to take from the home: an address, prefix, glob, or A#field.")
+        list[str],
+        typer.Argument(metavar="TARGET...", help="What to take from the home: an address, prefix, glob, or A#field."),
     ],
     file: File = None,
     state: State = None,
@@ -38,7 +39,9 @@ def capture(
 
 
 def release(
-    targets: Annotated[list[str], typer.Argument(help="What to let go of: an address, prefix or glob.")],
+    targets: Annotated[
+        list[str], typer.Argument(metavar="TARGET...", help="What to let go of: an address, prefix or glob.")
+    ],
     file: File = None,
     state: State = None,
 ) -> int:

@@ -27,7 +27,8 @@ State = Annotated[
     typer.Option("--state", metavar="DIR", help="Where state is kept (default: $XDG_STATE_HOME/reconciler)."),
 ]
 Targets = Annotated[
-    list[str] | None, typer.Argument(help="An address, a prefix of one, or a glob.", show_default=False)
+    list[str] | None,
+    typer.Argument(metavar="[TARGET]...", help="An address, a prefix of one, or a glob.", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, and nothing else.")]
 Allow = Annotated[

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def copy(
-    home: Annotated[str, typer.Argument(help="A home of the setup, or the path of one.")],
+    home: Annotated[str, typer.Argument(metavar="HOME", help="A home of the setup, or the path of one.")],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="The new home's id in the setup.")],
     harness: Annotated[str, typer.Option("--harness", metavar="HARNESS", help="The harness that the new home is for.")],
     path: Annotated[

@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    home: Annotated[str | None, typer.Argument(help="A home of the setup (default: all).")] = None,
+    home: Annotated[str | None, typer.Argument(metavar="[HOME]", help="A home of the setup (default: all).")] = None,
     secrets: Annotated[
         bool, typer.Option("--secrets", help="Look for values of secrets in backups, rejected files and the trash.")
     ] = False,

@@ -93,7 +93,8 @@ def validate(json: Json = False, file: File = None) -> int:
 
 def explain(
     topic: Annotated[
-        str | None, typer.Argument(help="A kind (job), a field (job.schedule), a harness, or guards.")
+        str | None,
+        typer.Argument(metavar="[TOPIC]", help="A kind (job), a field (job.schedule), a harness, or guards."),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of the whole language.")] = False,
 ) -> int:

@@ -65,7 +65,9 @@ def _drifted(action: Action) -> bool:
 
 
 def show(
-    target: Annotated[str, typer.Argument(help="The address of one thing, or of one field of it (ADDRESS#field).")],
+    target: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="The address of one thing, or of one field of it (ADDRESS#field).")
+    ],
     json: Json = False,
     file: File = None,
     state: State = None,

@@ -53,7 +53,7 @@ def list_homes(json: Json = False, file: File = None, state: State = None) -> in
 
 def repair(
     home: Annotated[
-        str | None, typer.Argument(help="The path of a home whose state is damaged (default: all).")
+        str | None, typer.Argument(metavar="[PATH]", help="The path of a home whose state is damaged (default: all).")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it; without it, only say what would be done.")] = False,
     file: File = None,

@@ -66,11 +66,11 @@ def test_a_worker_behind_a_prefix_is_lost(box: Rig, point: str) -> None:
 @pytest.mark.parametrize(
     ("way", "words"),
     [
-        ('exec: ["false"]', "cannot be read"),
-        ("exec: [/no/such/program]", "cannot be read"),
+        ('exec: ["false"]', "does not answer"),
+        ("exec: [/no/such/program]", "does not answer"),
         ("""exec: [sh, -c, 'echo no such container >&2; exit 125', sh]""", "no such container"),
-        ("""exec: [sh, -c, 'echo Welcome; exec "$@"', sh]""", "cannot be read"),
-        ("""exec: [sh, -c, 'printf "\\033[31m\\377\\n" >&2; exit 1', sh]""", "cannot be read"),
+        ("""exec: [sh, -c, 'echo Welcome; exec "$@"', sh]""", "printed something else"),
+        ("""exec: [sh, -c, 'printf "\\033[31m\\377\\n" >&2; exit 1', sh]""", "does not answer"),
     ],
     ids=["fails", "is not there", "says why", "prints first", "prints rubbish"],
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 
-from reconciler_specs import file, home, inference, job, kit, policy, setting, state
+from reconciler_specs import file, home, inference, job, kit, load, policy, setting, state
 from reconciler_specs.address import Kind
 from reconciler_specs.reading import Fields, marks_schema
 from reconciler_specs.tables import TABLES
@@ -23,6 +23,11 @@ def _doc(kind: Kind) -> str:
 
 
 KINDS: dict[str, tuple[str, Fields]] = {
+    "setup": ("The whole document, setup.yaml.", load.FIELDS),
+    "template": (
+        "What several homes have in common: any key of a home but its own place.",
+        {name: entry for name, entry in home.FIELDS.items() if name not in home.NOT_IN_TEMPLATE},
+    ),
     "home": ("One harness's state directory.", home.FIELDS),
     "profile": ("An agent within a home.", home.PROFILE_FIELDS),
     "inference": ("The models that a profile uses.", inference.FIELDS),

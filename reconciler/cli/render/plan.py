@@ -83,8 +83,15 @@ def _home(homes: list[HomePlan], style: Style, verbose: bool) -> Iterator[str]:
     *above, last = wrap(", ".join(safe(h.id) for h in homes), width() - 30, break_on_hyphens=False)
     yield from (style(names, "bold") for names in above)
     yield style(last, "bold") + style(f"  {home.ref.harness}{version}{where}{place}", "dim")
-    likewise = f"  # and so for {', '.join(safe(h.id) for h in others)}" if others else ""
-    yield from _body(home, style, verbose, lambda command: style(command, "cyan") + style(likewise, "dim"))
+    unnamed = _unnamed(home.id)
+
+    def command(words: str) -> str:
+        likewise = (
+            f"  # and so for {', '.join(safe(h.id) for h in others)}" if others and unnamed(words) != words else ""
+        )
+        return style(words, "cyan") + style(likewise, "dim")
+
+    yield from _body(home, style, verbose, command)
     for words, number in (
         ("unchanged", sum(h.unchanged for h in homes)),
         ("other row(s) left out by the targets", sum(h.left_out for h in homes)),

@@ -52,6 +52,8 @@ def status_text(plan: Plan, *, everything: bool, secrets: bool = False) -> Itera
         if reason:
             said = True
             yield f" ! {safe(home.id)}  {safe(reason)}"
+            if command := home.remedy or (home.hold.command if home.hold else ""):
+                yield f"      next: {safe(command)}"
         for action in home.actions:
             if action.row is Row.IN_SYNC and not (everything or (secrets and action.source)):
                 continue

@@ -55,6 +55,15 @@ def prompt(world: World, name: str = "brief") -> Any:
     return next(t.fields["prompt"] for t in home.observation.all() if t.name == name and t.kind is Kind.JOB)
 
 
+def test_what_lifts_a_hold_of_an_undo_is_an_apply_of_that_undo(world: World) -> None:
+    world.setup(jobs(BRIEF, EXTRA, EXTRA.replace("extra", "more")))
+    world.apply()
+    world.setup(HEAD + "policy: {limits: {deletes: 1}}\n" + jobs(BRIEF, EXTRA).removeprefix(HEAD))
+    run = last(world)
+    commands = {a.hold.command for h in undo(world, run).homes for a in h.actions if a.hold is not None}
+    assert commands == {f"reconciler apply --undo {run} --reviewed --allow many-deletes"}
+
+
 def test_a_change_goes_back_and_forth(world: World) -> None:
     world.setup(jobs(LESS))
     world.apply()
