@@ -240,6 +240,8 @@ def _profile(
         value = provider.express(inference, observation)
         if value:
             block["inference"] = dict(value)
+        elif any(map(_conceals, inference.fields.values())):
+            made.leave(address, _unsayable(inference))
     settings, files = _settings(found, made, profile, only, everything), _files(found, made, profile, only, blocks)
     jobs = _jobs(found, made, profile, only, keys)
     tables = [(kind.value, _named(found, made, profile, only, kind)) for kind in TABLES]
