@@ -13,8 +13,8 @@ from reconciler_specs.tables import TABLES
 from . import contact as contacts
 from .action import Action, FieldChange, FieldRow, Row
 from .contact import Contact
-from .contexts import SELF
 from .errors import ProviderError, UsageError
+from .jobdraft import SELF
 from .left import left, state_of
 from .observe import ABSENT, Observed, Unknown
 from .plan import HomePlan, Options, Plan

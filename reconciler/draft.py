@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,9 +16,8 @@ from reconciler_specs.setting import split_setting
 from reconciler_specs.setup import Home
 from reconciler_specs.shape import Json
 from reconciler_specs.tables import TABLES
-from reconciler_specs.values import NAME
 
-from . import contexts
+from . import jobdraft
 from .errors import ProviderError, UsageError
 from .observe import Observation, Observed, Unknown, Wanted
 from .place import LocalPlace, Place
@@ -200,7 +198,7 @@ def _loosen(made: Draft) -> None:
     """Takes away `context_from` where a setup could not be loaded with it."""
     for profile, block in made.block["profiles"].items():
         jobs = block.get("jobs", {})
-        for key, (refs, why) in contexts.unsayable(jobs).items():
+        for key, (refs, why) in jobdraft.unfed(jobs).items():
             del jobs[key]["context_from"]
             address = Address(made.home_id, profile, Kind.JOB, key)
             made.loose[address] = refs
@@ -240,6 +238,8 @@ def _profile(
         value = provider.express(inference, observation)
         if value:
             block["inference"] = dict(value)
+        elif any(map(_conceals, inference.fields.values())):
+            made.leave(address, _unsayable(inference))
     settings, files = _settings(found, made, profile, only, everything), _files(found, made, profile, only, blocks)
     jobs = _jobs(found, made, profile, only, keys)
     tables = [(kind.value, _named(found, made, profile, only, kind)) for kind in TABLES]
@@ -302,7 +302,7 @@ def _named(found: Survey, made: Draft, profile: str, only: str, kind: Kind) -> d
     by_place = traits_of(found.provider.traits, kind).by_place
     block: dict[str, Json] = {}
     for thing in _things(found, profile, kind):
-        key = thing.id if by_place else _key(thing.name or thing.id, set(block))
+        key = thing.id if by_place else jobdraft.key_of(thing.name or thing.id, set(block))
         address = Address(made.home_id, profile, kind, key)
         besides = made.said.get((profile, kind, key), {})
         if not _wanted(only, address) or (set(thing.fields) <= thing.defaults and not besides):
@@ -344,14 +344,14 @@ def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tu
     names = Counter(t.name.casefold() for t in things)
     for thing in things:
         if thing.id not in keys:
-            keys[thing.id] = _key(thing.name or thing.id, set(keys.values()))
+            keys[thing.id] = jobdraft.key_of(thing.name or thing.id, set(keys.values()))
     for thing in things:
         key = keys[thing.id]
         address = Address(made.home_id, profile, Kind.JOB, key)
         if not _wanted(only, address):
             continue
         value = dict(found.provider.express(thing, found.observation))
-        missing = _cannot_stand(value, thing)
+        missing = jobdraft.cannot_stand(value, thing)
         if missing:
             made.leave(address, missing, f"{profile}: job {thing.name or thing.id} ({thing.id})")
             continue
@@ -365,36 +365,12 @@ def _jobs(found: Survey, made: Draft, profile: str, only: str, known: Mapping[tu
         if value.get("name") == key:
             del value["name"]
         if "context_from" in value:
-            value["context_from"], strangers = contexts.in_keys(value["context_from"], thing.id, keys)
+            value["context_from"], strangers = jobdraft.in_keys(value["context_from"], thing.id, keys)
             if strangers:
                 del value["context_from"]
                 made.loose[address] = tuple(strangers)
                 made.look.append(f"{address}: context_from names what is not there: {', '.join(strangers)}")
-        unknown = [n for n in thing.fields if isinstance(thing.fields[n], Unknown)]
-        if unknown:
-            made.look.append(f"{address}: {', '.join(unknown)} cannot be read")
+        made.look += [f"{address}: {words}" for words in jobdraft.unsaid(value, thing)]
         jobs[key] = value
         made.ids[address] = thing.id
     return jobs
-
-
-def _cannot_stand(job: Mapping[str, Json], thing: Observed) -> str:
-    """E46: why a job cannot be declared, "" if it can."""
-    if thing.about.get("foreign"):
-        return str(thing.about["foreign"])
-    if not job.get("run") and is_hidden(thing.get("prompt")):
-        return "its prompt holds a secret in the clear"
-    if "schedule" not in job:
-        return "its schedule cannot be said in a setup"
-    if not job.get("run") and not job.get("prompt"):
-        return "it has no prompt and no script that a setup could say"
-    return ""
-
-
-def _key(name: str, taken: set[str]) -> str:
-    """A job's key from its name: what a person would type, and unique in its profile."""
-    stem = re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-._")[:48] or "job"
-    key, number = stem, 2
-    while key in taken or key == contexts.SELF or not NAME.match(key):
-        key, number = f"{stem}-{number}", number + 1
-    return key

@@ -82,8 +82,7 @@ def _map(value: Json) -> bool:
 
 
 def _model(entry: Mapping[str, Json], profile: home.Profile) -> dict[str, Json] | None:
-    hidden = profile.hider.value(entry.get("api_key"), "api_key")
-    return models.from_entry(entry, hidden)
+    return models.from_entry(entry, profile.hider)
 
 
 def _chain(raw: Mapping[str, Json], profile: home.Profile) -> list[Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler_shape import models
+from reconciler_shape.hiding import Hider
 from reconciler_specs.shape import Json
 
 STANDARD_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -56,9 +57,9 @@ def usual_key(provider: str) -> str:
     return next(iter(STANDARD_KEYS.get(provider.lower(), ())), "")
 
 
-def from_entry(entry: Mapping[str, Json], hidden: Json = None) -> dict[str, Json] | None:
+def from_entry(entry: Mapping[str, Json], hider: Hider) -> dict[str, Json] | None:
     """As the shape's, canonical for Hermes."""
-    found = models.from_entry(entry, hidden)
+    found = models.from_entry(entry, hider)
     return None if found is None else canonical(found)
 
 

@@ -152,7 +152,7 @@ def _model(entry: Any, hider: Hider) -> dict[str, Any] | None:
         entry = {"default": entry}
     if not isinstance(entry, dict):
         return None
-    return models.from_entry(entry, hider.value(entry.get("api_key"), "api_key"))
+    return models.from_entry(entry, hider)
 
 
 def file(name: str, path: str, data: bytes | Unknown, mode: int, hider: Hider, owner: str) -> Observed:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler_shape import models
 from reconciler_shape.dotted import join, owned, split
-from reconciler_shape.hiding import HIDDEN, is_hidden
+from reconciler_shape.hiding import HIDDEN, Hider, is_hidden
 from reconciler_shape.models import INFERENCE
 
 from . import worker
@@ -131,7 +131,7 @@ def _model(ctx: Context, path: tuple[str, ...], word: str, model: Any) -> None:
 
 def _names_a_model(entry: Any) -> bool:
     if isinstance(entry, dict):
-        return models.from_entry(entry) is not None
+        return models.from_entry(entry, Hider(b"")) is not None
     return isinstance(entry, str) and bool(entry)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from reconciler_specs.secrets import looks_secret, secret_key
+from reconciler_specs.secrets import looks_secret, may_hold_secret, secret_key
 
 from . import plain
 from .plain import digest
@@ -55,7 +55,7 @@ class Hider:
         text = _ESCAPE.sub(" ", json.dumps(value, ensure_ascii=False))
         low = text.lower()
         under = any(end in low for end in _CREDENTIALS)
-        if self._odd or under or looks_secret(text) or any(secret in text for secret in self._secrets):
+        if self._odd or under or may_hold_secret(text) or any(secret in text for secret in self._secrets):
             return self.value(value)
         return value
 

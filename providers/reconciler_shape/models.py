@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .hiding import is_hidden
+from .hiding import Hider, is_hidden
 
 KEYS = ("provider", "model", "base_url", "key", "api_mode")
 INFERENCE = ("model", "fallback_providers", "fallback_model", "auxiliary", "provider", "base_url", "api_base")
@@ -30,11 +30,9 @@ def key_name(model: Model) -> str:
     return str(key["secret"]) if isinstance(key, dict) and isinstance(key.get("secret"), str) else ""
 
 
-def from_entry(entry: Model, hidden: Any = None) -> dict[str, Any] | None:
-    """A `model`, `fallback_providers[]` or `auxiliary.<task>` entry of config.yaml as a model.
-
-    `hidden` stands for a key that is written there in the clear. None iff the entry names no model at all.
-    """
+def from_entry(entry: Model, hider: Hider) -> dict[str, Any] | None:
+    """A `model`, `fallback_providers[]` or `auxiliary.<task>` entry of config.yaml as a model, without the secrets that
+    are written there in the clear. None iff the entry names no model at all."""
     name = next((entry[word] for word in ("default", "model", "name") if entry.get(word)), None)
     if not name and not entry.get("provider"):
         return None
@@ -42,11 +40,11 @@ def from_entry(entry: Model, hidden: Any = None) -> dict[str, Any] | None:
     for key, words in (("base_url", ("base_url", "api_base")), ("api_mode", ("api_mode",))):
         value = next((entry[word] for word in words if entry.get(word)), None)
         if value:
-            found[key] = str(value).strip()
+            found[key] = hider.value(str(value).strip())
     written = entry.get("api_key")
     if isinstance(written, str) and written.strip():
         match = _VARIABLE.fullmatch(written.strip())
-        found["key"] = {"secret": match[1]} if match else hidden
+        found["key"] = {"secret": match[1]} if match else hider.value(written, "api_key")
     elif entry.get("key_env") or entry.get("api_key_env"):
         found["key"] = {"secret": str(entry.get("key_env") or entry.get("api_key_env"))}
     return canonical(found)

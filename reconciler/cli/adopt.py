@@ -168,9 +168,11 @@ def _adopt_path(made: Draft, found: Survey, home_id: str, setup: Path, state: Pa
     rows = [a for h in plan.homes for a in h.actions]
     if rows:
         out("  The plan is not empty; each row says why:")
-        for action in rows:
-            why = action.hold.why if action.hold else action.reason
+        for action in rows[:20]:
+            why = action.hold.why if action.hold else action.reason or ", ".join(c.field for c in action.changes)
             out(f"    {safe(str(action.address))}  {action.row}  {safe(why)}")
+        if len(rows) > 20:
+            out(f"    … and {len(rows) - 20} more")
 
 
 @contextmanager

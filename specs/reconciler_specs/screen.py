@@ -7,7 +7,7 @@ import re
 from .document import Document, Node
 from .errors import Where
 from .reading import Reasons
-from .secrets import looks_secret, secret_key
+from .secrets import looks_secret, may_hold_secret, secret_key
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
@@ -17,7 +17,7 @@ _USE = "write {secret: NAME}, the name under which the home keeps it"
 def screen(document: Document, reasons: Reasons) -> None:
     """Adds a reason for every credential in `document`, and replaces each in its tree. Never shows a value."""
     # Searching the whole text once is far cheaper than every value; only an escape could hide one from that.
-    values = "\\" in document.text or looks_secret(document.text)
+    values = "\\" in document.text or may_hold_secret(document.text)
     _map_or_list(document.root, values, reasons, top=True)
 
 

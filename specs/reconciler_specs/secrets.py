@@ -34,17 +34,27 @@ _SHORTEST = 15  # no pattern matches less
 _TELEGRAM = re.compile(r"(?<![0-9])[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])")
 
 
+# An address with a password in it; one that only names or masks it (`${NAME}`, `<password>`, `***`) is none.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:(?![$<{*])[^/\s@]+@\S*")
+
+
 def looks_secret(text: str) -> bool:
-    """Whether `text` holds something that looks like a live credential (a known token form, anywhere in it)."""
+    """Whether `text` holds something that looks like a live credential (a known token form, anywhere in it), or is an
+    address with a password in it."""
     if len(text) < _SHORTEST:
         return False
-    if ":" in text and _TELEGRAM.search(text):
+    if ":" in text and (_TELEGRAM.search(text) or ("@" in text and _ADDRESS.fullmatch(text))):
         return True
     # A plain loop: this runs for every value of every home, and a generator would cost more than the search.
     for literal in _LITERALS:
         if literal in text:
             return any(p.search(text) for p in _PATTERNS)
     return False
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether one of the values that a text is made of may look like a credential: one search for all of them."""
+    return looks_secret(text) or bool("@" in text and _ADDRESS.search(text))
 
 
 @lru_cache(maxsize=4096)

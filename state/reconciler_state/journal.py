@@ -101,6 +101,9 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+_BACK = "reconciler state repair  # or put the later copy back"
+
+
 class Journal:
     """One home's journal. A run: `start`, (`begin`, `done`)*, `end`.
 
@@ -208,11 +211,14 @@ class Journal:
             elif entry["what"] == "run" and not text(entry, "lineage"):
                 left = {}  # a run that found no state begins a new lineage
         if left and state.lineage not in left:
-            raise StateMoved(f"the state of {state.path} has lineage {state.lineage}, which no run here has written")
+            raise StateMoved(
+                f"the state of {state.path} has lineage {state.lineage}, which no run here has written", hint=_BACK
+            )
         if state.serial < left.get(state.lineage, 0):
             raise StateMoved(
                 f"the state of {state.path} went back from serial {left[state.lineage]} to {state.serial}: "
-                "an older copy was put in place"
+                "an older copy was put in place",
+                hint=_BACK,
             )
 
     def _past(self, entries: Iterable[Mapping[str, Any]]) -> list[Past]:

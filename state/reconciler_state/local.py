@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -160,7 +161,8 @@ class LocalStore:
         self.files.probe(self.folder / "homes")
 
     def repair(self, home: str | None = None, *, do: bool) -> Repair:
-        """Puts damaged state files and journals aside (the home then has no state, and can be adopted).
+        """Puts damaged state files and journals aside, and a state that is older than its journal or of another lineage
+        (the home then has no state, and can be adopted).
 
         `home` is a home's path, None for all. Without `do` it only says what it would do. What a newer program wrote
         is left as it is.
@@ -181,13 +183,15 @@ class LocalStore:
                     continue
                 try:
                     if folder == "homes":
-                        decode(self.files.read(path) or b"", path)
+                        state = decode(self.files.read(path) or b"", path)
+                        with suppress(StateDamaged):  # of the journal, which has its own turn
+                            Journal(self.folder / "journal" / f"{path.stem}.jsonl", self.files).check(state)
                     else:
                         Journal(path, self.files).check_whole()
                         Journal(path, self.files).entries()
                 except StateTooNew as error:
                     found.left.append(f"left as it is: {error}")
-                except StateDamaged as error:
+                except (StateDamaged, StateMoved) as error:
                     found.aside.append(f"put aside: {error}")
                     if do:
                         self.files.keep(path)

@@ -407,8 +407,9 @@ def test_what_a_plan_would_refuse_is_not_adopted_and_nothing_stands_on_it(world:
         {"id": "leaky", "prompt": TOKEN},
         {"id": "toolsets", "enabled_toolsets": []},
     ]
+    odd = {"id": "odd", "provider": "custom", "model": "m", "base_url": "https://me:" + "hunter22" + "@llm.example"}
     late = [{"id": f"after-{j['id']}", "context_from": [j["id"]]} for j in bad]
-    store.write_text(json.dumps({"jobs": [*jobs, *({**jobs[0], "name": j["id"], **j} for j in [*bad, *late])]}))
+    store.write_text(json.dumps({"jobs": [*jobs, *({**jobs[0], "name": j["id"], **j} for j in [*bad, *late, odd])]}))
     found = survey(str(world.home.path), {"native": world.provider})
     made = draft(found, "main", str(world.home.path))
     kept = made.block["profiles"]["default"]["jobs"]
@@ -418,6 +419,7 @@ def test_what_a_plan_would_refuse_is_not_adopted_and_nothing_stands_on_it(world:
     assert "x.sh: scripts lie under scripts/" in str(made.left)
     assert all("context_from" not in kept[f"after-{name}"] for name in ("up", "before", "leaky"))
     assert sum("context_from" in line for line in made.look) == 3
+    assert "main/default/jobs/odd: model holds a secret in the clear, which stays out" in made.look
     rows = world.rows(render_setup("solo", {"main": {**made.block, "first_contact": "adopt"}}))
     assert {str(c.row) for a in rows.values() for c in a.changes} <= {"stamp", "in-sync", "claim"}
     assert not [a.reason for a in rows.values() if a.row is Row.REFUSED]

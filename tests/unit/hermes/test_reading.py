@@ -289,6 +289,23 @@ def test_inference_in_every_form(site: Any, config: str, default: Any, fallbacks
     assert found.get("fallbacks") == fallbacks
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["https://me:" + "hunter22" + "@llm.example/v1", "https://llm.example/v1?k=Tr0ub4dor&3"],
+    ids=["own", "of .env"],
+)
+def test_a_secret_in_an_address_is_hidden_wherever_a_model_stands(site: Any, address: str) -> None:
+    entry = f"{{provider: custom, default: m, model: m, base_url: '{address}'}}"
+    site.write("config.yaml", f"model: {entry}\nfallback_providers: [{entry}]\nauxiliary: {{vision: {entry}}}\n")
+    site.jobs(job(provider="custom", model="m", base_url=address))
+    observation = site.observe()
+    inference = observation.at("default", Kind.INFERENCE, "")
+    models = [inference.fields["default"], inference.fields["fallbacks"][0], inference.fields["auxiliary"]["vision"]]
+    models.append(observation.at("default", Kind.JOB, "0a1b2c3d4e5f").fields["model"])
+    assert [list(model["base_url"]) for model in models] == [["$hidden"]] * 4
+    assert "models" not in site.provider.express(inference, observation)
+
+
 def test_inference_for_adopt(site: Any) -> None:
     site.write(
         "config.yaml",

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler_specs.errors import SpecError
 from reconciler_specs.load import load_text
-from reconciler_specs.secrets import looks_secret, secret_key
+from reconciler_specs.secrets import looks_secret, may_hold_secret, secret_key
 
 # Put together here, so that no file of this repository holds what a scanner would take for a live one.
 FAKE = "FAKE0NOT0A0REAL0TOKEN"
@@ -37,12 +37,28 @@ def test_tokens(token: str) -> None:
     assert looks_secret(f"use {token} for this")
 
 
+ADDRESS = "https://me:" + "hunter22" + "@llm.example/v1"
+
+
+def test_an_address_with_a_password_in_it_is_one_as_a_whole_value() -> None:
+    assert looks_secret(ADDRESS)
+    assert not looks_secret(f"see {ADDRESS} for an example")
+    assert may_hold_secret(f'{{"base_url": "{ADDRESS}"}}')
+    profiles = f"profiles: {{default: {{settings: {{a.b: '{ADDRESS}'}}}}}}"
+    text = f"version: 1\nname: a\nhomes: {{m: {{harness: x, path: /x, {profiles}}}}}\n"
+    with pytest.raises(SpecError) as error:
+        load_text(text)
+    assert "looks like a credential" in str(error.value) and "hunter22" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "", "sk-learn is a library", "task-force-of-the-great-north", "ghp_short", "xox", "AKIA", "eyJhbGciOi",
         "Bearer $TOKEN", "the bearer of this letter", "-----BEGIN CERTIFICATE-----", "12:30 to 13:45", "vib_x",
         "telegram:123456789", "1001234567890:x", "risk-assessment-of-everything-here",
+        "https://me:${PASSWORD}@llm.example", "https://me:<password>@llm.example", "postgres://me@db.example/x",
+        "https://llm.example/a:b@c", "http://127.0.0.1:8080/@me",
     ],
 )  # fmt: skip
 def test_texts_that_are_none(text: str) -> None:

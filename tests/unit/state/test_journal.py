@@ -179,6 +179,25 @@ def test_a_full_disk_within_a_run(tmp_path: Path) -> None:
     assert journal(tmp_path).open_intents() == []
 
 
+def test_repair_puts_a_state_aside_that_went_back(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    old = store.write(HomeState(HOME.place, HOME.harness, HOME.path), 0)
+    data = store.path(HOME).read_bytes()
+    j = store.journal(HOME)
+    j.start(owner="team", state=old)
+    j.begin([SET])
+    j.end(store.write(replace(old, version="2"), 1))
+    assert store.repair(do=True).aside == []
+    store.path(HOME).write_bytes(data)
+    with pytest.raises(StateMoved, match="went back from serial 2 to 1") as caught:
+        LocalStore(tmp_path).journal(HOME).check(old)
+    assert "reconciler state repair" in str(caught.value.hint)
+    store = LocalStore(tmp_path)
+    assert len(store.repair(do=False).aside) == 1 and store.path(HOME).exists()
+    assert len(store.repair(do=True).aside) == 1
+    assert store.read(HOME) is None and store.journal(HOME).entries()
+
+
 def test_an_older_state_is_told(tmp_path: Path) -> None:
     j, _ = begun(tmp_path, SET)
     j.end(replace(STATE, serial=5))
