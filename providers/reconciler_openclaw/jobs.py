@@ -12,7 +12,7 @@ from reconciler_shape import jobs as shape
 from reconciler_shape import places
 from reconciler_shape import schedule as times
 from reconciler_shape.hiding import Hider
-from reconciler_shape.plain import digest
+from reconciler_shape.plain import digest, is_native, native
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -141,7 +141,7 @@ def _store(database: Database, here: home.Home) -> tuple[Store, str]:
 
 def observed(job: Job, job_id: str, profile: str, hider: Hider) -> Observed:
     """One job in the setup's words."""
-    fields = {name: hider.value(value) for name, value in jobwords.observed(job).items()}
+    fields = {name: _shown(value, hider) for name, value in jobwords.observed(job).items()}
     name = str(job.get("name") or job_id)
     defaults = shape.defaults(fields)
     if fields.get("session") == jobwords.ISOLATED:
@@ -161,14 +161,22 @@ def observed(job: Job, job_id: str, profile: str, hider: Hider) -> Observed:
     )
 
 
+def _shown(value: Json, hider: Hider) -> Json:
+    """A field without secrets in it. Who knows a webhook's address can use it: it is seldom without a token, in
+    whatever part, and a setup could not say it anyway."""
+    if is_native(value) and isinstance(value["$native"], Mapping) and value["$native"].get("mode") == "webhook":
+        return native({**value["$native"], "to": hider.value(value["$native"].get("to"), forced=True)})
+    return hider.value(value)
+
+
 def _about(job: Job, hider: Hider) -> dict[str, Json]:
     state = job.get("state")
     known = state if isinstance(state, Mapping) else {}
     about: dict[str, Json] = {}
-    for native, word in _ABOUT.items():
-        value = known.get(native)
+    for name, word in _ABOUT.items():
+        value = known.get(name)
         if value is not None:
-            about[word] = _moment(value) if native.endswith("AtMs") else hider.value(value)
+            about[word] = _moment(value) if name.endswith("AtMs") else hider.value(value)
     if known.get("runningAtMs") is not None:
         about["running"] = True
     why, foreign = jobwords.stopped(job), stranger(job)
