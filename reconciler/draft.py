@@ -388,9 +388,7 @@ def _cannot_stand(job: Mapping[str, Json], thing: Observed) -> str:
         return "its prompt holds a secret in the clear"
     if "schedule" not in job:
         return "its schedule cannot be said in a setup"
-    if not job.get("run") and not job.get("prompt"):
-        return "it has no prompt and no script that a setup could say"
-    return ""
+    return "" if job.get("run") or job.get("prompt") else "it has no prompt and no script that a setup could say"
 
 
 def _key(name: str, taken: set[str]) -> str:

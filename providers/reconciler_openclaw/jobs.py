@@ -41,13 +41,15 @@ _ABOUT = {
 @dataclass(frozen=True, slots=True)
 class JobStore:
     """The jobs of every profile, and in what state their one store is. `orphaned` says of a home that was moved or
-    copied whose jobs its database has instead, "" for any other home."""
+    copied whose jobs its database has instead, "" for any other home. `strays` says of each job why it is not where
+    it is looked for in vain."""
 
     things: Mapping[str, Things | Unknown]
     store: Store
     orphaned: str = ""
     ended: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    strays: Mapping[str, str] = field(default_factory=dict)
 
 
 def marker(job: Job) -> str:
@@ -92,13 +94,16 @@ def read(database: Database, here: home.Home, roster: Roster, hider: Hider) -> J
     ended: dict[str, dict[str, str]] = {name: {} for name in profiles}
     notes = list(database.notes)
     lost: dict[str, int] = {}
+    strays = dict.fromkeys(database.broken, "the job is there, and its record cannot be read")
     system: list[str] = []
     for row in database.rows:
         job = row.whole
         profile = roster.profile(str(job.get("agentId") or "").strip().lower())
         if profile not in things:
             lost[profile] = lost.get(profile, 0) + 1
+            strays[row.id] = f"the job is there, of an agent {profile} that is not in the config"
             continue
+        strays[row.id] = f"the job is one of profile {profile} now; `moved:` follows it there"
         if own(job):
             system.append(str(job.get("declarationKey")))
             continue
@@ -116,7 +121,7 @@ def read(database: Database, here: home.Home, roster: Roster, hider: Hider) -> J
     store, why = _store(database, here)
     if why:
         notes.append(why)
-    return JobStore(things, store, why, ended, tuple(notes))
+    return JobStore(things, store, why, ended, tuple(notes), strays)
 
 
 def _kind(job: Job) -> str:
