@@ -221,6 +221,8 @@ def express(thing: Observed, workspace: str) -> dict[str, Json]:
     if thing.about.get("foreign"):
         return {}
     out = shape.express(thing)
+    if out.get("toolsets") == []:
+        out["toolsets"] = {"only": []}  # none at all; a list without members would say nothing
     if isinstance(out.get("run"), str):
         out["run"] = out["run"].removeprefix(f"{workspace}/scripts/")
     return out

@@ -152,6 +152,16 @@ def test_a_webhooks_address_is_not_shown_and_its_change_is_seen(site: Any) -> No
     assert "webhook" in str(seen) and "example" not in str(seen) and "canary" not in str(seen)
 
 
+def test_a_job_that_may_use_no_tool_is_no_job_that_may_use_all(site: Any) -> None:
+    site.config()
+    site.jobs(job(payload={"kind": "agentTurn", "message": "Write.", "toolsAllow": []}))
+    observation = site.observe()
+    (thing,) = (thing for thing in observation.all() if thing.kind is Kind.JOB)
+    assert site.provider.express(thing, observation)["toolsets"] == {"only": []}
+    again = jobwords.to_native({"prompt": "Write.", "toolsets": {"only": []}})
+    assert again["payload"]["toolsAllow"] == []
+
+
 def test_whose_job_it_is(site: Any) -> None:
     site.config()
     site.jobs(
