@@ -66,7 +66,7 @@ def lost_stores(
             lost.append(Lost(profile, kind, why))
         elif traits_of(traits, kind).by_place or isinstance(seen, Unknown):
             continue
-        elif len(alive) >= 2 and not any(t.id in seen for t in alive):
+        elif len(alive) >= 2 and not any(t.id in seen or (kind, t.id) in observation.strays for t in alive):
             lost.append(Lost(profile, kind, f"all {len(alive)} of our {where} are gone at once"))
     return lost
 

@@ -99,6 +99,8 @@ class Observation:
     may as well be another harness's home of the same shape: then `adopt PATH` takes it for that one's. `clear` are the
     places in the home's files (`config.yaml: model.api_key`) where a secret stands in the clear. `gateways` are the
     running processes that take some of the home's config in only when they start, by a name that rows use (`late`).
+    `strays` says of a thing that is there, and not to be seen where it was: why (it is another profile's now, its
+    record cannot be read). Such a thing is Unknown and never absent: making it again would make a twin.
     """
 
     exists: bool = True
@@ -112,13 +114,16 @@ class Observation:
     sure: bool = True
     clear: frozenset[str] = frozenset()
     gateways: Mapping[str, Gateway] = field(default_factory=dict)
+    strays: Mapping[tuple[Kind, str], str] = field(default_factory=dict)
 
     def at(self, profile: str, kind: Kind, harness_id: str) -> Observed | Absent | Unknown:
         """One thing by harness id. A store that was not looked at is Unknown."""
         things = self.things.get((profile, kind), Unknown("not looked at"))
         if isinstance(things, Unknown):
             return things
-        return things.get(harness_id, ABSENT)
+        found = things.get(harness_id, ABSENT)
+        stray = self.strays.get((kind, harness_id), "") if found is ABSENT else ""
+        return Unknown(stray) if stray else found
 
     def all(self) -> Iterable[Observed]:
         """Every thing that could be seen."""

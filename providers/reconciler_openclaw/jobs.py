@@ -12,7 +12,7 @@ from reconciler_shape import jobs as shape
 from reconciler_shape import places
 from reconciler_shape import schedule as times
 from reconciler_shape.hiding import Hider
-from reconciler_shape.plain import digest
+from reconciler_shape.plain import digest, is_native, native
 from reconciler_specs.address import Kind
 from reconciler_specs.shape import Json
 
@@ -41,13 +41,15 @@ _ABOUT = {
 @dataclass(frozen=True, slots=True)
 class JobStore:
     """The jobs of every profile, and in what state their one store is. `orphaned` says of a home that was moved or
-    copied whose jobs its database has instead, "" for any other home."""
+    copied whose jobs its database has instead, "" for any other home. `strays` says of each job why it is not where
+    it is looked for in vain."""
 
     things: Mapping[str, Things | Unknown]
     store: Store
     orphaned: str = ""
     ended: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    strays: Mapping[str, str] = field(default_factory=dict)
 
 
 def marker(job: Job) -> str:
@@ -92,13 +94,16 @@ def read(database: Database, here: home.Home, roster: Roster, hider: Hider) -> J
     ended: dict[str, dict[str, str]] = {name: {} for name in profiles}
     notes = list(database.notes)
     lost: dict[str, int] = {}
+    strays = dict.fromkeys(database.broken, "the job is there, and its record cannot be read")
     system: list[str] = []
     for row in database.rows:
         job = row.whole
         profile = roster.profile(str(job.get("agentId") or "").strip().lower())
         if profile not in things:
             lost[profile] = lost.get(profile, 0) + 1
+            strays[row.id] = f"the job is there, of an agent {profile} that is not in the config"
             continue
+        strays[row.id] = f"the job is one of profile {profile} now; `moved:` follows it there"
         if own(job):
             system.append(str(job.get("declarationKey")))
             continue
@@ -116,7 +121,7 @@ def read(database: Database, here: home.Home, roster: Roster, hider: Hider) -> J
     store, why = _store(database, here)
     if why:
         notes.append(why)
-    return JobStore(things, store, why, ended, tuple(notes))
+    return JobStore(things, store, why, ended, tuple(notes), strays)
 
 
 def _kind(job: Job) -> str:
@@ -141,7 +146,7 @@ def _store(database: Database, here: home.Home) -> tuple[Store, str]:
 
 def observed(job: Job, job_id: str, profile: str, hider: Hider) -> Observed:
     """One job in the setup's words."""
-    fields = {name: hider.value(value) for name, value in jobwords.observed(job).items()}
+    fields = {name: _shown(value, hider) for name, value in jobwords.observed(job).items()}
     name = str(job.get("name") or job_id)
     defaults = shape.defaults(fields)
     if fields.get("session") == jobwords.ISOLATED:
@@ -161,14 +166,22 @@ def observed(job: Job, job_id: str, profile: str, hider: Hider) -> Observed:
     )
 
 
+def _shown(value: Json, hider: Hider) -> Json:
+    """A field without secrets in it. Who knows a webhook's address can use it: it is seldom without a token, in
+    whatever part, and a setup could not say it anyway."""
+    if is_native(value) and isinstance(value["$native"], Mapping) and value["$native"].get("mode") == "webhook":
+        return native({**value["$native"], "to": hider.value(value["$native"].get("to"), forced=True)})
+    return hider.value(value)
+
+
 def _about(job: Job, hider: Hider) -> dict[str, Json]:
     state = job.get("state")
     known = state if isinstance(state, Mapping) else {}
     about: dict[str, Json] = {}
-    for native, word in _ABOUT.items():
-        value = known.get(native)
+    for name, word in _ABOUT.items():
+        value = known.get(name)
         if value is not None:
-            about[word] = _moment(value) if native.endswith("AtMs") else hider.value(value)
+            about[word] = _moment(value) if name.endswith("AtMs") else hider.value(value)
     if known.get("runningAtMs") is not None:
         about["running"] = True
     why, foreign = jobwords.stopped(job), stranger(job)
@@ -208,6 +221,8 @@ def express(thing: Observed, workspace: str) -> dict[str, Json]:
     if thing.about.get("foreign"):
         return {}
     out = shape.express(thing)
+    if out.get("toolsets") == []:
+        out["toolsets"] = {"only": []}  # none at all; a list without members would say nothing
     if isinstance(out.get("run"), str):
         out["run"] = out["run"].removeprefix(f"{workspace}/scripts/")
     return out

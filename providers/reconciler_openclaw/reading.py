@@ -133,6 +133,7 @@ class Reading:
             version=self._version(),
             things=things,
             stores=stores,
+            strays={(Kind.JOB, job_id): why for job_id, why in store.strays.items()},
             ended={(name, Kind.JOB): ended for name, ended in store.ended.items()},
             blocked=self._blocked(),
             notes=tuple(self.notes),

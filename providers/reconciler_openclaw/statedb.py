@@ -44,7 +44,8 @@ class Database:
     OpenClaw keys a job by the path of its state directory, as it was given: a home that is moved leaves its jobs
     behind, and one that is reached through a link has them under the link's name. `rows` are the jobs of this home,
     `key` is what they are kept under, "" if nothing is; `others` counts those of other homes by their key. `ran` is the
-    version that last started a gateway here, `secrets` the names in its secret store.
+    version that last started a gateway here, `secrets` the names in its secret store, `broken` the ids of jobs whose
+    record cannot be read.
     """
 
     store: Store = Store.MISSING
@@ -55,6 +56,7 @@ class Database:
     ran: str | None = None
     secrets: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    broken: frozenset[str] = frozenset()
 
 
 def read(here: home.Home) -> Database:
@@ -81,7 +83,7 @@ def _database(connection: sqlite3.Connection, here: home.Home) -> Database:
         return Database(Store.EMPTY)
     rows: list[Row] = []
     notes: list[str] = []
-    broken = 0
+    broken: set[str] = set()
     counts = {str(key): int(count) for key, count in connection.execute(_KEYS)}
     ours = [key for key in counts if key == here.store_key or _state_dir(here, key) == here.root]
     key = max(ours, key=lambda name: (counts[name], name == here.store_key), default="")
@@ -93,11 +95,11 @@ def _database(connection: sqlite3.Connection, here: home.Home) -> Database:
     for store_key, job_id, job, state in connection.execute(_JOBS, (key,)):
         definition, left = _object(job), _object(state or "{}")
         if definition is None or left is None:
-            broken += 1
+            broken.add(str(job_id))
             continue
         rows.append(Row(str(job_id), str(store_key), definition, left))
     if broken:
-        notes.append(f"{here.database}: {broken} job record(s) cannot be read, and are left alone")
+        notes.append(f"{here.database}: {len(broken)} job record(s) cannot be read, and are left alone")
     ran = None
     if "schema_meta" in tables:
         for (version,) in connection.execute(
@@ -110,7 +112,7 @@ def _database(connection: sqlite3.Connection, here: home.Home) -> Database:
         live = connection.execute("SELECT name FROM secret_store_entries WHERE deleted_at_ms IS NULL")
         secrets = frozenset(str(name) for (name,) in live)
     others = {name: count for name, count in counts.items() if name not in ours}
-    return Database(Store.PROPER, None, rows, key, others, ran, secrets, tuple(notes))
+    return Database(Store.PROPER, None, rows, key, others, ran, secrets, tuple(notes), frozenset(broken))
 
 
 def _state_dir(here: home.Home, store_key: str) -> str:

@@ -125,6 +125,36 @@ def test_one_job_gone_is_missing_and_all_gone_is_a_lost_store(site: Any, planned
     assert "all 3 of our jobs" in planned().hold.why
 
 
+@pytest.mark.parametrize(
+    ("sql", "config", "reason"),
+    [
+        (
+            "UPDATE cron_jobs SET job_json = replace(job_json, 'main', 'ops') WHERE job_id = 'a'",
+            {},
+            "the job is one of profile ops now; `moved:` follows it there",
+        ),
+        ("", {"main: {default: true}, ops: {": "main: {}, ops: {default: true, "}, "one of profile main now"),
+        ("UPDATE cron_jobs SET job_json = '[1' WHERE job_id = 'a'", {}, "its record cannot be read"),
+        ("", {"ops: {": "other: {"}, "of an agent ops that is not in the config"),
+    ],
+    ids=["other agent", "other default agent", "record", "agent gone"],
+)
+def test_a_job_that_is_there_and_not_where_it_was_is_never_made_again(
+    site: Any, planned: Any, sql: str, config: dict[str, str], reason: str
+) -> None:
+    change(site, sql or "SELECT 1")
+    text = CONFIG
+    for old, new in config.items():
+        assert old in text
+        text = text.replace(old, new)
+    site.config(text)
+    found = planned()
+    rows = [row for row in found.actions if row.address.kind is Kind.JOB]
+    assert rows and {row.row for row in rows} == {Row.BLOCKED}, rows
+    assert all(reason in row.reason for row in rows if row.address.profile == "default" or not config), rows
+    assert found.hold is None or "of our jobs" not in found.hold.why
+
+
 def test_a_store_that_was_left_behind_is_a_lost_one(site: Any, planned: Any) -> None:
     change(site, "UPDATE cron_jobs SET store_key = '/elsewhere/cron/jobs.json'")
     assert "is missing" in planned().hold.why

@@ -61,8 +61,6 @@ def test_a_plain_job(site: Any) -> None:
         ({"delivery": {"mode": "announce", "channel": "last"}}, "deliver", "owner_chat"),
         ({"delivery": {"mode": "announce", "channel": "slack", "to": "C1", "accountId": "T1", "threadId": 7}},
          "deliver", {"to": "slack/T1", "chat": "C1", "thread": "7"}),
-        ({"delivery": {"mode": "webhook", "to": "https://x"}}, "deliver",
-         {"$native": {"mode": "webhook", "to": "https://x"}}),
         ({"delivery": {"mode": "announce", "failureDestination": {"channel": "slack", "to": "C2"}}}, "failure_deliver",
          {"to": "slack", "chat": "C2"}),
         ({"sessionTarget": "session:abc"}, "session", "session:abc"),
@@ -141,6 +139,27 @@ def test_no_folder_is_taken_away_from_a_script(site: Any, write: dict[str, Any],
     row = Action(Row.UPDATE, Address.parse("main/default/jobs/brief"), id="j1", changes=changes)
     (found,) = site.provider.review([row], site.observe(), {})
     assert (found.hold is not None) is held
+
+
+def test_a_webhooks_address_is_not_shown_and_its_change_is_seen(site: Any) -> None:
+    site.config()
+    url = "https://hooks.example.com/T0/canary"
+    places = [{"mode": "webhook", "to": to} for to in (url, url, f"{url}?token=other")]
+    site.jobs(*(job(id=str(at), delivery={**to, "failureDestination": to}) for at, to in enumerate(places)))
+    things = site.observe().things["default", Kind.JOB]
+    seen = [[things[str(at)].fields[name] for name in ("deliver", "failure_deliver")] for at in range(3)]
+    assert seen[0] == seen[1] != seen[2]
+    assert "webhook" in str(seen) and "example" not in str(seen) and "canary" not in str(seen)
+
+
+def test_a_job_that_may_use_no_tool_is_no_job_that_may_use_all(site: Any) -> None:
+    site.config()
+    site.jobs(job(payload={"kind": "agentTurn", "message": "Write.", "toolsAllow": []}))
+    observation = site.observe()
+    (thing,) = (thing for thing in observation.all() if thing.kind is Kind.JOB)
+    assert site.provider.express(thing, observation)["toolsets"] == {"only": []}
+    again = jobwords.to_native({"prompt": "Write.", "toolsets": {"only": []}})
+    assert again["payload"]["toolsAllow"] == []
 
 
 def test_whose_job_it_is(site: Any) -> None:
