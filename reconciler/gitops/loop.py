@@ -21,6 +21,7 @@ from ..exits import of_apply
 from ..plan import Options, Plan
 from ..workspace import Workspace
 from . import record as records
+from . import waiting
 from .approved import approved_rows
 from .drift import drifts, puts_back
 from .metrics import Standing, counted, unfinished
@@ -149,12 +150,14 @@ class Loop:
             self._codes.add(of_apply(plan, ()))
             consent = self._agreed(space, plan, lambda words: self._once("note", words, reason=words))
             approved = approved_rows(space, plan, consent)
+            free = waiting.freed(plan, self._record.waiting)
             if self._may and self._due(revision):
-                self._apply(space, plan, Options(), consent, revision, events)
-            elif self._may and approved and self._rested(revision):
-                # Of a revision that was carried out, only what somebody has agreed to since.
-                options = Options(targets=approved)
-                self._apply(space, space.plan(options), options, replace(consent, yes=False), revision, events)
+                self._apply(space, plan, Options(), consent, waiting.held(plan), events)
+            elif self._may and (free or approved) and self._rested(revision):
+                # Of a revision that was carried out, only what was held then, or what somebody has agreed to since.
+                options, asked = Options(targets=free or approved), consent if free else replace(consent, yes=False)
+                left = waiting.still(plan, self._record.waiting) if free else self._record.waiting
+                self._apply(space, space.plan(options), options, asked, left, events)
             else:
                 self._left_open(plan)
             if self._may:
@@ -281,10 +284,10 @@ class Loop:
         return self._record.tried != revision or self._now() >= self._record.retry_at
 
     def _apply(
-        self, space: Workspace, plan: Plan, options: Options, consent: Consent, revision: str, events: list[Event]
+        self, space: Workspace, plan: Plan, options: Options, consent: Consent, left: Sequence[str], events: list[Event]
     ) -> None:
-        """Exactly what `reconciler apply` does with this consent: the engine's own function."""
-        before = self._record
+        """Exactly what `reconciler apply` does with this consent: the engine's own function. `left` goes on waiting."""
+        before, revision = self._record, self._record.good
         failures = before.failures + 1 if before.tried == revision else 1
         again = self._now() + wait(failures, self._terms.interval)
         tried = replace(before, tried=revision, failures=failures, retry_at=again, code=6)
@@ -296,7 +299,8 @@ class Loop:
         code = of_apply(plan, events)
         self._codes.add(code)
         if not unfinished(plan, events):
-            self._save(replace(before, done=revision, tried="", failures=0, retry_at=0.0, code=code))
+            done = replace(before, done=revision, tried="", failures=0, retry_at=0.0, code=code)
+            self._save(replace(done, waiting=tuple(left)))
         elif self._stop():
             self._save(before)  # cut short by whoever stopped us: the next start goes on at once
         else:

@@ -22,10 +22,11 @@ LONGEST = 3600.0  # seconds between two tries of one revision
 class Record:
     """Revisions are full commit ids, "" for none yet; times are in seconds since 1970.
 
-    `tip` is the last one that was accepted, `good` the last whose setup could be read. `done` was carried out;
-    `tried` was begun `failures` times without being done, and is tried again from `retry_at` on. `code` is the exit
-    code of the last time that rows were carried out. `told` are the drifts that were told, as digests. `proposed` is
-    the commit that we pushed last to the branch of captured values, `proposed_of` what it was made from.
+    `tip` is the last one that was accepted, `good` the last whose setup could be read. `done` was carried out; `tried`
+    was begun `failures` times without being done, and is tried again from `retry_at` on. `code` is the exit code of the
+    last time that rows were carried out. `waiting` are the homes and the addresses that were held when `done` was
+    carried out, and have been since: they are still to come. `told` are the drifts that were told, as digests.
+    `proposed` is the commit that we pushed last to the branch of captured values, `proposed_of` what it was made from.
     """
 
     tip: str = ""
@@ -35,6 +36,7 @@ class Record:
     failures: int = 0
     retry_at: float = 0.0
     code: int = 0
+    waiting: tuple[str, ...] = field(default=())
     told: tuple[str, ...] = field(default=())
     proposed: str = ""
     proposed_of: str = ""
@@ -58,7 +60,7 @@ def _checked(path: Path, document: Mapping[str, Any]) -> Record:
     known: dict[str, Any] = {}
     for item in fields(Record):
         value = document.get(item.name, item.default)
-        if item.name == "told":
+        if isinstance(item.default, tuple):
             value = tuple(value) if isinstance(value, list | tuple) else None
             right = value is not None and all(isinstance(v, str) for v in value)
         elif isinstance(item.default, str):
