@@ -206,3 +206,23 @@ def test_what_has_run_out_is_never_made_again(world: World, ended: bool, options
     assert home.writes == writes and of_apply(world.plan(options), ()) == 0
     world.setup(HEAD + home_text("        {}\n"))
     assert str(world.rows()[str(one)].row) == "forget"
+
+
+@pytest.mark.parametrize("what", ["an older copy", "another lineage"])
+def test_a_state_that_is_not_the_last_one_stops_its_home(world: World, what: str) -> None:
+    """E21: a copy that was put back, or another home's, owns by an older word; nothing is planned on it."""
+    world.apply()
+    [path] = [world.store.path(p) for p in world.store.list()]
+    older = path.read_bytes()
+    world.setup(world.text.replace("Write.", "More."))
+    world.apply()
+    writes = world.home().writes
+    if what == "an older copy":
+        path.write_bytes(older)
+    else:
+        [state] = [world.space().store.read(p) for p in world.store.list()]
+        assert state is not None
+        path.write_bytes(path.read_bytes().replace(state.lineage.encode(), state.lineage[::-1].encode()))
+    [home] = world.plan().homes
+    assert "went back" in home.failed or "lineage" in home.failed, home.failed
+    assert outcomes(world.apply()) == {} and world.home().writes == writes
