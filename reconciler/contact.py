@@ -153,6 +153,8 @@ def settled(
             continue
         if thing is None or (resource is None and not marked):
             continue
+        if _others_own(contact.state, owner, address, thing):
+            continue  # somebody has adopted it since, and the plan says whose it is (L3)
         if resource is None:
             owned = Owned(thing.id, "created")  # ours by its marker, and no longer declared: the plan deletes it
         else:
@@ -164,6 +166,11 @@ def settled(
         action = Action(Row.SETTLED, address, thing.id, reason=f"made by run {intent.run}, which was cut off")
         contact = contact.then(replace(state, labels={**state.labels, owner: home}), action)
     return contact
+
+
+def _others_own(state: HomeState, owner: str, address: Address, thing: Observed) -> bool:
+    paths = (p for o, things in state.owners.items() if o != owner for p, t in things.items() if t.id == thing.id)
+    return any((a.profile, a.kind) == (address.profile, address.kind) for a in (Address.parse(f"-/{p}") for p in paths))
 
 
 def _made_by(intent: Intent, address: Address, observation: Observation) -> Observed | None:

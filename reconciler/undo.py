@@ -41,6 +41,8 @@ _STATE = {Row.ADOPT, Row.MOVED, Row.RELEASED, Row.FORGET, Row.SETTLED, Row.RESTA
 # is in sync with what was before.
 _DONE = {"applied", "not-applied", "inert", "settled"}
 _OPEN = {"", "uncertain"}
+Later = dict[tuple[str, ...], str]
+"""Which later run wrote a field, "" for the whole thing, by each of its marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Undo:
     """What of a home's run can be undone, by address path: fields to declare as they were (`fields`, a field that was
     not there as `{"$absent": true}`), things that it made (`made`) and things that it deleted (`deleted`, with their
     fields). `cannot` says of the others why not; `commit` is the setup's when it ran, `dirty` that it was not as
-    committed; `ids` are the harness ids of what it made, "" where it told none."""
+    committed; `ids` are the harness ids of what it wrote, "" where it told none."""
 
     run: str = ""
     fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -63,20 +65,46 @@ class Undo:
     def paths(self) -> frozenset[str]:
         return frozenset({*self.fields, *self.made, *self.deleted})
 
-    def standing(self, home: str, declared: Mapping[Address, Resource], owned: Mapping[str, Owned]) -> Undo:
-        """With what is `owned` by now, by path: what is another thing, or holds what nobody can write again, stays."""
-        fields, made, cannot = dict(self.fields), set(self.made), dict(self.cannot)
-        for path in self.fields.keys() & owned.keys():
+    def standing(
+        self,
+        home: str,
+        declared: Mapping[Address, Resource],
+        owned: Mapping[str, Owned],
+        moves: Sequence[tuple[Address, Address]] = (),
+    ) -> Undo:
+        """With what is `owned` by now, by path: what has another address since is undone there, and what is another
+        thing, is not ours any more, or holds what nobody can write again, stays."""
+        fields, made, cannot = dict[str, Mapping[str, Json]](), set[str](), dict(self.cannot)
+        for source, target in (pair for pair in moves if pair[0].home == home):
+            # What the very plan that undoes it gives another address.
+            inside = [p for p in owned if p == source.path or p.startswith(f"{source.path}/")]
+            owned = {(target.path + p[len(source.path) :] if p in inside else p): t for p, t in owned.items()}
+        for path in [*self.fields, *self.made]:
+            now = self._now(path, owned)
+            if not now:
+                cannot[path] = "what it was written to is not ours under this address any more"
+            elif path in self.fields:
+                fields[now] = self.fields[path]
+            else:
+                made.add(now)
+        for path in fields.keys() & owned.keys():
             if has_hidden(_applied(owned[path])) and Address.parse(f"{home}/{path}") not in declared:
                 # Were it declared without its secret, that would be taken away.
                 del fields[path]
                 cannot[path] = "it has left the setup since, and has a secret whose value is kept nowhere"
-        for path in self.made & owned.keys():
-            thing, was = owned[path], self.ids.get(path, "")
-            if thing.origin == "adopted" or (was and was != thing.id):
+        for path in made & owned.keys():
+            if owned[path].origin == "adopted":
                 made.remove(path)
                 cannot[path] = "what is there now was not made by this run"
         return replace(self, fields=fields, made=frozenset(made), cannot=cannot)
+
+    def _now(self, path: str, owned: Mapping[str, Owned]) -> str:
+        """Where a thing that the run wrote is owned now, by its harness id; "" if it is not."""
+        was = self.ids.get(path, "")
+        if path in owned and owned[path].id == (was or owned[path].id):
+            return path
+        store = _store(path)
+        return next((p for p, t in owned.items() if was and t.id == was and _store(p) == store), "")
 
     def resources(
         self, home: str, declared: Mapping[Address, Resource], owned: Mapping[str, Owned]
@@ -128,6 +156,11 @@ class Undo:
         return [first, *(f"not undone: {path or 'the home'}: {why}" for path, why in sorted(self.cannot.items()))]
 
 
+def _store(path: str) -> tuple[str, Kind]:
+    address = Address.parse(f"-/{path}")
+    return address.profile, address.kind
+
+
 def _applied(thing: Owned | None) -> dict[str, Json]:
     """The fields of a thing as they were declared last, but for those that pausing wrote: they are given back."""
     if thing is None:
@@ -149,13 +182,13 @@ def of(runs: Sequence[Run], run: str, owners: Collection[str]) -> Undo:
     at = next((i for i, r in enumerate(runs) if r.run == run and r.owner in owners), None)
     if at is None:
         return Undo(run)
-    later: dict[tuple[str, str], str] = {}
+    later: Later = {}
     let_go: dict[str, str] = {}
     for other in runs[at + 1 :]:
         let_go |= {r.path: other.run for r in other.rows if r.row in _LET_GO and r.outcome == "applied"}
         for row in filter(_wrote, other.rows):
             for name in row.rows or [""]:
-                later[row.path, name] = other.run
+                later |= dict.fromkeys(_marks(row, name, ours=other.owner in owners), other.run)
     who = runs[at].who
     found = Undo(run, commit=str(who.get("commit", "")), dirty=bool(who.get("dirty")))
     for row in runs[at].rows:
@@ -179,28 +212,41 @@ def _wrote(row: Done) -> bool:
     return row.row != Row.UPDATE or bool(row.rows or row.door)
 
 
-def _with(undo: Undo, row: Done, later: Mapping[tuple[str, str], str]) -> Undo:
+def _marks(row: Done, name: str, ours: bool = True) -> list[tuple[str, ...]]:
+    """What a field of a thing is found by again: its address, if the run was ours, and what it is in the home."""
+    address = Address.parse(f"-/{row.path}")
+    known = [(address.profile, address.kind.value, row.id, name)] if row.id else []
+    return [*known, (row.path, name)] if ours else [*known]
+
+
+def _again(row: Done, name: str, later: Later) -> str:
+    return next((later[mark] for mark in _marks(row, name) if mark in later), "")
+
+
+def _with(undo: Undo, row: Done, later: Later) -> Undo:
+    undo = replace(undo, ids={**undo.ids, row.path: row.id})
     why = _NOT.get(Row(row.row), "") if row.row in set(Row) else f"{row.row} is not known to this version"
     if not why and row.kind == Kind.SECRET.value:
         why = "a secret's earlier value is kept nowhere"
-    again = later.get((row.path, ""))
+    again = _again(row, "", later)
     if not why and again:
         why = f"run {again} wrote it again; undo that one first"
     if why:
         return replace(undo, cannot={**undo.cannot, row.path: why})
     if row.row == Row.CREATE:
-        touched = sorted({other for (path, _), other in later.items() if path == row.path})
+        marks = {mark[:-1] for mark in _marks(row, "")}
+        touched = sorted({other for mark, other in later.items() if mark[:-1] in marks})
         if touched:
             return replace(undo, cannot={**undo.cannot, row.path: f"run {touched[0]} changed it since"})
-        return replace(undo, made=undo.made | {row.path}, ids={**undo.ids, row.path: row.id})
+        return replace(undo, made=undo.made | {row.path})
     fields, lost = {}, {}
     for name, value in row.before.items():
         if has_hidden(value):
             lost[name] = "a secret's earlier value is kept nowhere"
         elif _digested(value):
             lost[name] = "of a long text only the digest is kept (state: texts: digests)"
-        elif (row.path, name) in later:
-            lost[name] = f"run {later[row.path, name]} wrote it again; undo that one first"
+        elif other := _again(row, name, later):
+            lost[name] = f"run {other} wrote it again; undo that one first"
         else:
             fields[name] = value
     cannot = {**undo.cannot, **{f"{row.path}#{name}": why for name, why in lost.items()}}

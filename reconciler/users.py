@@ -64,7 +64,8 @@ def _after(
     for thing in () if traits_of(traits, action.address.kind).by_place else _naming(action, observation):
         user = by_path.get(mine.get((thing.profile, thing.kind, thing.id), ""))
         if user is None or not (user.row is Row.DELETE or _lets_go(user, thing, action.id)):
-            who = str(user.address) if user is not None else f"{thing.kind} {thing.name or thing.id}"
+            stranger = f"{thing.kind}/{thing.name or thing.id}, which is not ours,"
+            who = str(user.address) if user is not None else stranger
             return replace(action, hold=Hold(f"{who} still names it", f"reconciler release {action.address}"))
         first.append(user.address)
     return replace(action, after=tuple(dict.fromkeys(first)))

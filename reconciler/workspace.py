@@ -181,7 +181,7 @@ class Workspace:
             undo = undo_of(self.runs(ref), options.undo, self._names) if options.undo else Undo()
             if undo.paths:
                 owned = self._owned(self.store.read(physical(ref)))
-                undo = undo.standing(home_id, self._desired(home_id, ref), owned)
+                undo = undo.standing(home_id, self._desired(home_id, ref), owned, self.setup.moved)
             if options.undo and not undo.paths:
                 return HomePlan(ref, self.setup.name, notes=tuple(undo.notes()))
             inputs, provider = self._inputs(home, ref, undo), self.provider(home.harness)

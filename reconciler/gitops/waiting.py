@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from reconciler_specs.address import Kind
+
 from ..action import Action, FieldRow
 from ..plan import HomePlan, Plan
 from .drift import puts_back
@@ -20,6 +22,9 @@ def _held(home: HomePlan) -> Iterator[str]:
     if home.hold is not None:
         yield home.id
     for action in home.actions if home.hold is None else ():
+        # The home's own rows (a restart) go with others; its name alone would stand for all that is in it.
+        if action.address.kind is Kind.HOME:
+            continue
         if action.hold is not None or any(c.row in _UNTRIED for c in action.changes):
             yield str(action.address)
 
@@ -41,4 +46,4 @@ def freed(plan: Plan, waiting: Collection[str]) -> tuple[str, ...]:
 
 
 def _may(action: Action) -> bool:
-    return (action.writes or action.records) and not puts_back(action)
+    return action.address.kind is not Kind.HOME and not puts_back(action)

@@ -83,6 +83,16 @@ def test_a_capture_writes_to_no_home_and_leaves_what_it_did_not_take(applied: Wo
     assert set(rows) == {"main/default/jobs/other"} and rows["main/default/jobs/other"].writes
 
 
+def test_what_the_setup_has_changed_of_the_same_thing_is_still_to_be_written(applied: World) -> None:
+    applied.edit([{"set": "default/jobs/brief", "schedule": {"every": "60m"}}])
+    says(applied, "new", "old")
+    writes = applied.home().writes
+    assert taken(applied, "main/default/jobs/brief#schedule") == ["brief#schedule"]
+    assert applied.home().writes == writes
+    row = applied.rows()["main/default/jobs/brief"]
+    assert {c.field: str(c.row) for c in row.changes if c.writes} == {"prompt": "set"}
+
+
 def test_of_both_sides_of_a_conflict_the_named_one_is_kept(applied: World) -> None:
     applied.edit([{"set": "default/jobs/brief", "prompt": "theirs", "schedule": {"every": "60m"}}])
     says(applied, "ours", "old")

@@ -15,6 +15,7 @@ from reconciler.errors import ProviderError
 from reconciler.event import Event
 from reconciler.observe import Observation, Observed, Unknown, Wanted
 from reconciler.provider import Door, HomeRef, KindTraits
+from reconciler.testing.faulty import Crash, Fault, FaultyProvider
 from reconciler.testing.memory import MemoryProvider
 from reconciler_specs.address import Kind
 from reconciler_state.record import Owned
@@ -176,3 +177,25 @@ def test_a_store_that_was_not_looked_at_is_unknown() -> None:
     assert isinstance(Observation().at("default", Kind.JOB, "id1"), Unknown)
     seen = Observation(things={STORE: {"id1": Observed(Kind.JOB, "default", "id1")}})
     assert isinstance(seen.at("coder", Kind.JOB, "id1"), Unknown)
+
+
+@pytest.mark.parametrize("kind", ["jobs", "files"])
+def test_what_a_cut_off_run_made_is_its_adopters(world: World, kind: str) -> None:
+    """L3, L11: made by us, and taken by another setup before we have looked: it is owned once."""
+    path, brief = (
+        {"jobs": "default/jobs/other", "files": "default/files/AGENTS.md"}[kind],
+        f"        jobs:\n{JOB % 'old'}",
+    )
+    ours = HEAD + home_text(brief + (OTHER if kind == "jobs" else "        files: {AGENTS.md: {text: x}}\n"))
+    world.setup(ours)
+    world.provider = FaultyProvider(world.memory, Fault.CRASH_AFTER, lambda a: a.address.path == path)
+    with pytest.raises(Crash):
+        world.apply()
+    world.provider = world.memory
+    theirs = f"        jobs:\n{OTHER}" if kind == "jobs" else "        files: {AGENTS.md: {text: x}}\n"
+    world.setup(HEAD.replace("solo", "two") + home_text(theirs))
+    adopt_home(world.space(), "main")
+    world.setup(ours)
+    assert str(world.rows()[f"main/{path}"].row) == "foreign"
+    world.apply()
+    assert path not in owned(world)

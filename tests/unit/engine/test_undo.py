@@ -236,7 +236,7 @@ def test_what_cannot_be_undone_says_why(row: str, kind: str, before: dict[str, A
         {**begin, "rows": {"value": "set"} if row == "update" else {}},
         {"what": "outcome", "run": "r", "intent": "i", "outcome": "applied"},
     ]
-    found = of(told(entries), "r", "solo")
+    found = of(told(entries), "r", {"solo"})
     assert not found.paths and why in "\n".join(found.notes())
 
 
@@ -247,7 +247,7 @@ def test_what_changed_state_only_needs_no_undo(row: str) -> None:
         {"what": "begin", "run": "r", "intent": "i", "path": "default/jobs/x", "kind": "jobs", "row": row},
         {"what": "outcome", "run": "r", "intent": "i", "outcome": "applied"},
     ]
-    assert of(told(entries), "r", "solo").notes() == []
+    assert of(told(entries), "r", {"solo"}).notes() == []
 
 
 def test_the_document_of_a_run(world: World) -> None:
@@ -295,23 +295,23 @@ def cut_off(row: str, reason: str, **more: Any) -> list[dict[str, Any]]:
 
 def test_a_run_that_was_cut_off_can_be_undone_once_it_is_settled() -> None:
     change = cut_off("update", "found", before={"prompt": "Write."}, rows={"prompt": "set"})
-    assert of(told(change), "r1", "solo").fields == {"default/jobs/brief": {"prompt": "Write."}}
-    assert of(told(cut_off("create", "found")), "r1", "solo").made == {"default/jobs/brief"}
-    assert of(told(cut_off("create", "not found")), "r1", "solo").paths == frozenset()
+    assert of(told(change), "r1", {"solo"}).fields == {"default/jobs/brief": {"prompt": "Write."}}
+    assert of(told(cut_off("create", "found")), "r1", {"solo"}).made == {"default/jobs/brief"}
+    assert of(told(cut_off("create", "not found")), "r1", {"solo"}).paths == frozenset()
     gone = cut_off("delete", "not found", before={"prompt": "Write."})
-    assert of(told(gone), "r1", "solo").deleted == {"default/jobs/brief": {"prompt": "Write."}}
+    assert of(told(gone), "r1", {"solo"}).deleted == {"default/jobs/brief": {"prompt": "Write."}}
 
 
 @pytest.mark.parametrize("entries", [2, 6])
 def test_what_nobody_has_looked_at_yet_is_named(entries: int) -> None:
-    found = of(told(cut_off("create", "found")[:entries]), "r1", "solo")
+    found = of(told(cut_off("create", "found")[:entries]), "r1", {"solo"})
     assert bool(found.cannot) == (entries == 2) and any("not known yet" in n for n in found.notes()) == (entries == 2)
 
 
 def test_what_is_partly_in_the_home_is_undone() -> None:
     entries = cut_off("update", "", before={"prompt": "Write.", "deliver": "local"}, rows={"prompt": "set"})
     entries[4] |= {"outcome": "not-applied", "fields": ["deliver"]}
-    assert "default/jobs/brief" in of(told(entries), "r1", "solo").fields
+    assert "default/jobs/brief" in of(told(entries), "r1", {"solo"}).fields
 
 
 def test_a_thing_that_the_run_did_not_make_is_not_deleted(world: World) -> None:
@@ -321,12 +321,12 @@ def test_a_thing_that_the_run_did_not_make_is_not_deleted(world: World) -> None:
     world.setup(jobs(BRIEF))
     plan = undo(world, run)
     assert rows(plan) == {"default/jobs/extra": "delete"}  # still ours, and made by it
-    made = of(world.space().runs(world.space().ref("main")), run, "solo")
+    made = of(world.space().runs(world.space().ref("main")), run, {"solo"})
     [state] = [h.state for h in plan.homes]
     ours = state.owned("solo")["default/jobs/extra"]
     for other in (replace(ours, origin="adopted"), replace(ours, id="another")):
         stood = made.standing("main", {}, {"default/jobs/extra": other})
-        assert not stood.made and "not made by this run" in stood.cannot["default/jobs/extra"]
+        assert not stood.made and "default/jobs/extra" in stood.cannot
 
 
 @pytest.mark.parametrize(
@@ -339,3 +339,37 @@ def test_a_thing_that_the_run_did_not_make_is_not_deleted(world: World) -> None:
 def test_only_a_commit_that_holds_the_change_is_named_to_be_reverted(dirty: bool, said: str) -> None:
     run = Undo("r1", made=frozenset({"default/jobs/a"}), commit="0123456789abcdef", dirty=dirty)
     assert run.notes()[0].endswith(said)
+
+
+def test_undo_follows_a_thing_to_its_new_address(world: World) -> None:
+    """L1: by its harness id, with the move still to be recorded or long since; and never makes another one."""
+    world.setup(jobs(BRIEF, EXTRA))
+    world.apply()
+    made = last(world)
+    other = EXTRA.replace("More.", "Other.")
+    world.setup(jobs(BRIEF, other))
+    world.apply()
+    changed = last(world)
+    move = "moved: [{from: main/default/jobs/extra, to: main/default/jobs/more}]\n"
+    world.setup(jobs(BRIEF, other.replace("extra:", "more:")) + move)
+    wanted = {"default/jobs/more": "update"}
+    assert rows(undo(world, changed)) == wanted
+    world.apply()
+    assert rows(undo(world, changed)) == wanted
+    world.setup(world.text.replace(move, ""))
+    assert rows(undo(world, changed)) == wanted
+    assert any("changed it since" in n for n in undo(world, made).homes[0].notes), "what was written to it is found too"
+
+
+def test_what_is_not_ours_any_more_is_not_undone(world: World) -> None:
+    """Nothing is made of the few fields that a run has written."""
+    world.setup(jobs(BRIEF))
+    world.apply()
+    world.setup(jobs(BRIEF.replace("Write.", "Other.")))
+    world.apply()
+    run = last(world)
+    for path in world.store.list():
+        world.store.path(path).unlink()  # and its journal goes on
+    world.setup(jobs(EXTRA))
+    plan = undo(world, run)
+    assert not plan.homes[0].open, rows(plan)

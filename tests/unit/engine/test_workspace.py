@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.capture import release
 from reconciler.consent import Consent
+from reconciler.exits import of_apply
 from reconciler.left import held
 from reconciler.observe import Store
 from reconciler.plan import Options
@@ -196,3 +197,55 @@ def test_what_cannot_be_seen_where_it_was_is_not_moved(world: World) -> None:
     world.setup(HEAD + home_text("        files: {b.md: {text: Hello.}}\n") + moved)
     [home] = world.plan().homes
     assert home.hold is not None and home.hold.why.endswith("it cannot be read"), home.hold
+
+
+ONE_SHOT = '          brief: {schedule: {at: "2020-01-01T00:00:00Z"}, prompt: Write., deliver: local}\n'
+DAILY = "          other: {schedule: {every: 30m}, prompt: x, deliver: local}\n"
+
+
+@pytest.mark.parametrize(
+    "options", [Options(), Options(restore=("main",)), Options(allow=frozenset({"rebuild"}))], ids=str
+)
+@pytest.mark.parametrize("ended", [True, False], ids=["the home says so", "its time has passed"])
+def test_what_has_run_out_is_never_made_again(world: World, ended: bool, options: Options) -> None:
+    """E36: `spent`, which asks for nothing and holds nothing; all of a store may end so without being lost (L14)."""
+    home = world.home()
+    if not ended:
+        home.add_job("brief", schedule={"at": "2020-01-01T00:00:00Z"}, prompt="Write.", deliver="local")
+    jobs = ONE_SHOT if not ended else ONE_SHOT.replace('at: "2020-01-01T00:00:00Z"', "every: 30m")
+    world.setup(HEAD + home_text(f"        jobs:\n{jobs}{DAILY}"))
+    world.apply()
+    one = Address.parse("main/default/jobs/brief")
+    ids = list(home.jobs()) if ended else [world.id_of(one, home)]
+    if ended:
+        home.ended["default", Kind.JOB] = dict.fromkeys(ids, "it ran twice, as often as it was to")
+    for harness_id in ids:
+        del home.jobs()[harness_id]
+    writes = home.writes
+    [plan] = world.plan(options).homes
+    assert plan.hold is None
+    assert {str(a.row) for a in plan.actions} == {"spent"} and not plan.open
+    world.apply(options=options)
+    assert home.writes == writes and of_apply(world.plan(options), ()) == 0
+    world.setup(HEAD + home_text("        {}\n"))
+    assert str(world.rows()[str(one)].row) == "forget"
+
+
+@pytest.mark.parametrize("what", ["an older copy", "another lineage"])
+def test_a_state_that_is_not_the_last_one_stops_its_home(world: World, what: str) -> None:
+    """E21: a copy that was put back, or another home's, owns by an older word; nothing is planned on it."""
+    world.apply()
+    [path] = [world.store.path(p) for p in world.store.list()]
+    older = path.read_bytes()
+    world.setup(world.text.replace("Write.", "More."))
+    world.apply()
+    writes = world.home().writes
+    if what == "an older copy":
+        path.write_bytes(older)
+    else:
+        [state] = [world.space().store.read(p) for p in world.store.list()]
+        assert state is not None
+        path.write_bytes(path.read_bytes().replace(state.lineage.encode(), state.lineage[::-1].encode()))
+    [home] = world.plan().homes
+    assert "went back" in home.failed or "lineage" in home.failed, home.failed
+    assert outcomes(world.apply()) == {} and world.home().writes == writes

@@ -94,6 +94,22 @@ def test_a_drift_that_a_freeze_held_is_none_of_the_revisions(
     assert following.round() == 3 and following.jobs() == ["Theirs."]
 
 
+def test_a_restart_that_is_held_stands_for_nothing_else(following: Following) -> None:
+    """Its row is the home's, whose name as a target is all that is in it."""
+    following.world.home().gateways["default"] = "s1"
+    text = brief("One.", HEAD + "policy: {unattended: [create channels, set channels]}\n")
+    for allow in ("1", "2"):
+        revision = text + f"        channels: {{telegram: {{enabled: true, allow: ['{allow}']}}}}\n"
+        following.push(revision)
+        following.round()
+    assert {e["row"] for e in following.events("held") if e.get("address") == "main"} == {"restart"}
+    following.world.setup(revision.replace("One.", "Ahead."))
+    following.world.apply()
+    following.round()
+    assert [e["address"] for e in following.events("open")] == ["main/default/jobs/brief"]
+    assert following.jobs() == ["Ahead."]
+
+
 def test_a_new_revision_forgets_what_another_has_held(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
     following.push(brief("Two.", FREEZE))
     following.round()
