@@ -25,6 +25,7 @@ from .plan import HomeInputs, HomePlan, Options
 from .provider import Canon, KindTraits, Provider, traits_of
 from .retire import Grace, along
 from .rows import Rules, row
+from .undo import undoing
 from .users import after_users
 from .versions import outside
 
@@ -98,7 +99,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     left_out += sum(1 for a in chosen if a.row is not Row.IN_SYNC and a.address not in kept)
     restarting, said = restart.planned(inputs, undone, observation, state, options)
     hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning, lost)
-    shown = [_undoing(a, options.undo) for a in [*undone, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
+    shown = [undoing(a, options.undo) for a in [*undone, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
     return replace(
         base,
         actions=tuple(order(shown)),
@@ -110,14 +111,6 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
         left_out=left_out,
         canons=canons,
     )
-
-
-def _undoing(action: Action, undo: str) -> Action:
-    """What lifts a hold in the plan of an undo is an apply of that undo."""
-    apply, words = "reconciler apply ", action.hold.command if action.hold else ""
-    if not undo or action.hold is None or not words.startswith(apply):
-        return action
-    return replace(action, hold=replace(action.hold, command=f"{apply}--undo {undo} {words.removeprefix(apply)}"))
 
 
 def _meet(

@@ -161,6 +161,14 @@ def _store(path: str) -> tuple[str, Kind]:
     return address.profile, address.kind
 
 
+def undoing(action: Action, undo: str) -> Action:
+    """`action`, where `undo` is the run that its plan undoes: what lifts its hold is an apply of that undo."""
+    apply, words = "reconciler apply ", action.hold.command if action.hold else ""
+    if not undo or action.hold is None or not words.startswith(apply):
+        return action
+    return replace(action, hold=replace(action.hold, command=f"{apply}--undo {undo} {words.removeprefix(apply)}"))
+
+
 def _applied(thing: Owned | None) -> dict[str, Json]:
     """The fields of a thing as they were declared last, but for those that pausing wrote: they are given back."""
     if thing is None:

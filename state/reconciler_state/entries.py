@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,3 +59,18 @@ def number(entry: Mapping[str, Any], name: str) -> int:
 def text(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name, "")
     return value if isinstance(value, str) else ""
+
+
+def part(journal: Path, which: int) -> Path:
+    """An earlier part of a journal that has gone on in a new file."""
+    return journal.with_name(f"{journal.stem}.{which}{journal.suffix}")
+
+
+def earlier(journal: Path, names: Iterable[str]) -> dict[int, Path]:
+    """Of the `names` beside it a journal's earlier parts, by number, oldest first."""
+    found = {}
+    for name in names:
+        which = name.removeprefix(f"{journal.stem}.").removesuffix(journal.suffix)
+        if which.isdigit() and name == part(journal, int(which)).name:
+            found[int(which)] = journal.with_name(name)
+    return dict(sorted(found.items()))

@@ -20,7 +20,7 @@ from typing import Any, Final
 from reconciler_specs.address import Address
 from reconciler_specs.shape import Json
 
-from .entries import FORMAT, number, record, records, text
+from .entries import FORMAT, earlier, number, part, record, records, text
 from .errors import StateDamaged, StateError, StateMoved
 from .files import Files
 from .record import HomeState
@@ -187,9 +187,9 @@ class Journal:
 
     def gone(self) -> list[str]:
         """The names of earlier parts that are not there any more: of what was done then nothing is known."""
-        earlier = self._earlier()
-        last = max([*earlier, self._number()])
-        return [self._part(number).name for number in range(1, last + 1) if number not in earlier]
+        there = self._earlier()
+        last = max([*there, self._number()])
+        return [part(self.path, which).name for which in range(1, last + 1) if which not in there]
 
     def _number(self) -> int:
         """How many parts came before this one, as its first record says."""
@@ -347,17 +347,7 @@ class Journal:
         self.done([Done(intent, "skipped", "not begun") for intent in self._ids.values() if intent in untried])
 
     def _earlier(self) -> dict[int, Path]:
-        """The journal's earlier parts, `KEY.1.jsonl` and on, by number, oldest first."""
-        stem = self.path.stem
-        found = {}
-        for name in self._files.names(self.path.parent):
-            which = name.removeprefix(f"{stem}.").removesuffix(self.path.suffix)
-            if which.isdigit() and name == self._part(int(which)).name:
-                found[int(which)] = self.path.with_name(name)
-        return dict(sorted(found.items()))
-
-    def _part(self, which: int) -> Path:
-        return self.path.with_name(f"{self.path.stem}.{which}{self.path.suffix}")
+        return earlier(self.path, self._files.names(self.path.parent))
 
     def _new_part(self) -> None:
         """Goes on in a new file once this one is large and all in it is settled. The new one begins with how the last
@@ -365,9 +355,9 @@ class Journal:
         last = self._last_end() if self._files.size(self.path) > PART else None
         if last is None or last.get("open") != 0:
             return
-        part = max([*self._earlier(), self._number()]) + 1
-        self._files.move(self.path, self._part(part))
-        first = json.dumps({**last, "part": part}, sort_keys=True)
+        which = max([*self._earlier(), self._number()]) + 1
+        self._files.move(self.path, part(self.path, which))
+        first = json.dumps({**last, "part": which}, sort_keys=True)
         self._files.append(self.path, first.encode("ascii") + b"\n", sync=False)
 
     def _append(self, records: Sequence[Mapping[str, Any]], sync: bool = False) -> None:
