@@ -46,9 +46,17 @@ class Reasons:
     """Collects everything that is wrong, so that a person sees it all at once."""
 
     found: list[Reason] = field(default_factory=list)
+    hidden: set[Where] = field(default_factory=set)
 
     def add(self, where: Where, message: str, hint: str = "") -> None:
-        self.found.append(Reason(where, message, hint))
+        """Nothing more is said of a value that was taken out of the tree: what stands there now is nobody's."""
+        if where not in self.hidden:
+            self.found.append(Reason(where, message, hint))
+
+    def hide(self, where: Where, message: str, hint: str) -> None:
+        """A reason for a value that nobody may see, and that is taken out of the tree."""
+        self.add(where, message, hint)
+        self.hidden.add(where)
 
     def refused(self, node: Node, under: tuple[str | int, ...], what: str, refusal: Refusal) -> None:
         """A value that was not accepted: `node` is what stands at `under` in the thing."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from .document import Document, Node
-from .errors import Where
 from .reading import Reasons
-from .secrets import looks_secret, may_hold_secret, secret_key
+from .secrets import is_address, looks_secret, may_hold_secret, secret_key
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
+_NEVER = "a secret is only named here, never written"
 _USE = "write {secret: NAME}, the name under which the home keeps it"
+_ADDRESS = "name the secret where its kind has a place for one; git keeps its own: git help credentials"
 
 
 def screen(document: Document, reasons: Reasons) -> None:
@@ -42,7 +43,7 @@ def _map_or_list(
             _source(child, values, reasons)
             continue
         if values and looks_secret(key):
-            _report(node.where_key(key), "a key that looks like a credential", reasons)
+            reasons.add(node.where_key(key), f"a key that looks like a credential: {_NEVER}", _USE)
             hidden.append(key)
             continue
         # `{secret: NAME}` is the way to name one; x-… is not ours, but a token in it is still one in the file.
@@ -74,10 +75,13 @@ def _scalar(node: Node, under: str, values: bool, reasons: Reasons) -> None:
     if under and node.value:
         variable = _VARIABLE.match(node.value)
         hint = f"write {{secret: {variable[1]}}}" if variable else _USE
-        reasons.add(node.where, f"{under}: a secret is only named here, never written", hint)
+        reasons.hide(node.where, f"{under}: {_NEVER}", hint)
         _replace(node)
     elif values and looks_secret(node.value):
-        _report(node.where, "this looks like a credential", reasons)
+        if is_address(node.value):
+            reasons.hide(node.where, "a credential stands in it: an address is written without a password", _ADDRESS)
+        else:
+            reasons.hide(node.where, f"this looks like a credential: {_NEVER}", _USE)
         _replace(node)
 
 
@@ -87,10 +91,6 @@ def _is_name(node: Node) -> bool:
         and isinstance(node.value, str)
         and (node.value == "keep" or bool(_NAME.match(node.value)))
     )
-
-
-def _report(where: Where, message: str, reasons: Reasons) -> None:
-    reasons.add(where, f"{message}: a secret is only named here, never written", _USE)
 
 
 def _replace(node: Node) -> None:

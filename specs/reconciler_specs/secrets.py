@@ -43,13 +43,18 @@ def looks_secret(text: str) -> bool:
     address with a password in it."""
     if len(text) < _SHORTEST:
         return False
-    if ":" in text and (_TELEGRAM.search(text) or ("@" in text and _ADDRESS.fullmatch(text))):
+    if ":" in text and (_TELEGRAM.search(text) or ("@" in text and is_address(text))):
         return True
     # A plain loop: this runs for every value of every home, and a generator would cost more than the search.
     for literal in _LITERALS:
         if literal in text:
             return any(p.search(text) for p in _PATTERNS)
     return False
+
+
+def is_address(text: str) -> bool:
+    """Whether `text` is an address with a password in it."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def may_hold_secret(text: str) -> bool:

@@ -39,7 +39,7 @@ def test_what_is_read() -> None:
         ("{url: 'https://[::1'}", "no URL"),
         ("{url: 'https://h:99999/'}", "no URL"),
         ('{url: "https://h/a b"}', "no URL"),
-        ("{url: 'https://ann:pw@hooks.example.org/'}", "never part of a URL"),
+        ("{url: 'https://ann:pw@hooks.example.org/'}", "a credential stands in it"),
         ("{url: {env: HOME}}", "is no variable for a message"),
         ("{url: {env: [x]}}", "is no variable for a message"),
         ("{url: {command: [cat, /etc/passwd]}}", "is not a key here"),

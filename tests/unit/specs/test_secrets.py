@@ -48,7 +48,7 @@ def test_an_address_with_a_password_in_it_is_one_as_a_whole_value() -> None:
     text = f"version: 1\nname: a\nhomes: {{m: {{harness: x, path: /x, {profiles}}}}}\n"
     with pytest.raises(SpecError) as error:
         load_text(text)
-    assert "looks like a credential" in str(error.value) and "hunter22" not in str(error.value)
+    assert "a credential stands in it" in str(error.value) and "hunter22" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -183,3 +183,12 @@ def test_no_secret_stands_in_what_is_free(form: str, key: str, refused: bool) ->
     with pytest.raises(SpecError) as caught:
         load_text(head % (form % (key, "plain")))
     assert "only named here" in str(caught.value) and "plain" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["ghp_" + "a1B2" * 9, "https://ann:hunter2@git.example/x"])
+def test_of_a_credential_one_thing_is_said(value: str) -> None:
+    """It is taken out of the tree, and what stands there instead is no fault of anybody's."""
+    text = f"version: 1\nname: s\nstate: {{backend: git, remote: '{value}'}}\nhomes: {{m: {{harness: native, path: /h}}}}\n"
+    with pytest.raises(SpecError) as caught:
+        load_text(text, "setup.yaml")
+    assert len(caught.value.reasons) == 1 and value not in str(caught.value)
