@@ -188,7 +188,8 @@ def test_no_secret_stands_in_what_is_free(form: str, key: str, refused: bool) ->
 @pytest.mark.parametrize("value", ["ghp_" + "a1B2" * 9, "https://ann:hunter2@git.example/x"])
 def test_of_a_credential_one_thing_is_said(value: str) -> None:
     """It is taken out of the tree, and what stands there instead is no fault of anybody's."""
-    text = f"version: 1\nname: s\nstate: {{backend: git, remote: '{value}'}}\nhomes: {{m: {{harness: native, path: /h}}}}\n"
+    homes = "homes: {m: {harness: native, path: /h}}\n"
+    text = f"version: 1\nname: s\n{homes}state: {{backend: git, remote: '{value}'}}\n"
     with pytest.raises(SpecError) as caught:
         load_text(text, "setup.yaml")
     assert len(caught.value.reasons) == 1 and value not in str(caught.value)
