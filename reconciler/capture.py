@@ -18,7 +18,7 @@ from .jobdraft import SELF
 from .left import left, state_of
 from .observe import ABSENT, Observed, Unknown
 from .plan import HomePlan, Options, Plan
-from .redact import is_hidden
+from .redact import unsayable
 from .run import HomeRun
 from .workspace import Workspace
 
@@ -99,7 +99,7 @@ def _take(space: Workspace, editor: SetupEditor, home: HomePlan, action: Action,
     if table is not None and change.field not in table.written:
         raise UsageError(f"{name}: it is made from a source; copy the home's files there instead")
     value = _said(space, home, action, change)
-    if _unsayable(value):
+    if unsayable(value):
         raise UsageError(f"{name}: the home's value cannot stand in a setup", hint=f"reconciler show {action.address}")
     ids = {thing.id: path for path, thing in home.state.owned(home.owner).items()}
     if isinstance(value, list):
@@ -123,13 +123,6 @@ def _said(space: Workspace, home: HomePlan, action: Action, change: FieldChange)
         said = space.provider(home.ref.harness).express(thing, home.observation)
         return said.get(change.field, change.observed)
     return change.observed
-
-
-def _unsayable(value: object) -> bool:
-    """Whether a value is, or holds anywhere in it, a hidden secret or a word that only the harness has."""
-    if isinstance(value, dict):
-        return is_hidden(value) or "$native" in value or any(_unsayable(v) for v in value.values())
-    return isinstance(value, list) and any(_unsayable(v) for v in value)
 
 
 def stamp(space: Workspace, targets: Sequence[str]) -> None:

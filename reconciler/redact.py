@@ -22,6 +22,8 @@ _UNSAFE = re.compile(
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-*|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?<=[Bb]earer )[ ]*[A-Za-z0-9._~+/=-]{20,}")
 _WORD = re.compile(r"[A-Za-z0-9_.:-]{12,}")
+# Whose it is, and the password, of an address; of one that is only named (`${NAME}`) or masked nothing.
+_PASSWORD = re.compile(r"(?<=://)[^/\s@:]*:(?![$<{*])[^/\s@]+(?=@)")
 
 
 def hide(value: Json, key: bytes) -> dict[str, str]:
@@ -45,10 +47,21 @@ def has_hidden(value: Any) -> bool:
     return isinstance(value, list) and any(has_hidden(v) for v in value)
 
 
+def unsayable(value: Any) -> bool:
+    """Whether no setup can say a value: it is, or holds anywhere in it, a hidden secret or a word that only the harness
+    has."""
+    if isinstance(value, dict):
+        return is_hidden(value) or "$native" in value or any(unsayable(v) for v in value.values())
+    return isinstance(value, list) and any(unsayable(v) for v in value)
+
+
 def scrub(text: str) -> str:
-    """Text from anywhere, fit for a terminal: what looks like a live token is blotted out, control, bidi and
-    invisible characters are written as escapes. Tabs and newlines stay; who prints one line replaces them first.
+    """Text from anywhere, fit for a terminal: what looks like a live token, or is the password in an address, is
+    blotted out, control, bidi and invisible characters are written as escapes. Tabs and newlines stay; who prints one
+    line replaces them first.
     """
+    if "@" in text:
+        text = _PASSWORD.sub(BLOT, text)
     if looks_secret(text):
         text = _BEARER.sub(BLOT, _PEM.sub(BLOT, text))
         text = _WORD.sub(lambda m: BLOT if looks_secret(m[0]) else m[0], text)

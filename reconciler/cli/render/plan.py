@@ -12,7 +12,9 @@ from reconciler_specs.resource import Mode
 
 from ...action import Action, FieldChange, FieldRow, Row, Tier
 from ...fields import FOUND
+from ...observe import ABSENT, Unknown
 from ...plan import HomePlan, Plan
+from ...redact import unsayable
 from ...words import between, show, sides
 from .style import Style, safe, width
 from .value import is_long, text_diff
@@ -191,11 +193,21 @@ def next_commands(action: Action) -> list[str]:
     """What a person can type about a held row; empty if it is not held."""
     if action.hold is not None:
         return [action.hold.command] if action.hold.command else []
-    if any(c.row in (FieldRow.DRIFT, FieldRow.CONFLICT) and c.held for c in action.changes):
-        restore = f"reconciler apply --restore {action.address}"
-        # A secret's value has no place in a setup: it is put back, or its source is brought up to date.
-        return [restore] if action.source else [restore, f"reconciler capture {action.address}"]
-    return []
+    held = [c for c in action.changes if c.row in (FieldRow.DRIFT, FieldRow.CONFLICT) and c.held]
+    if not held:
+        return []
+    restore = f"reconciler apply --restore {action.address}"
+    # A secret's value has no place in a setup: it is put back, or its source is brought up to date.
+    said = [] if action.source else [c for c in held if _sayable(c)]
+    if len(said) == len(held):
+        return [restore, f"reconciler capture {action.address}"]
+    return [restore, *(f"reconciler capture {action.address}#{change.field}" for change in said)]
+
+
+def _sayable(change: FieldChange) -> bool:
+    """Whether the home has a value that can stand in a setup."""
+    seen = change.observed
+    return seen is not ABSENT and not isinstance(seen, Unknown) and not unsayable(seen)
 
 
 def _summary(plan: Plan, style: Style) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.redact import BLOT, hide, is_hidden, scrub
+from reconciler.redact import BLOT, hide, is_hidden, scrub, unsayable
 from reconciler_specs.secrets import looks_secret
 
 # Taken apart, so that no scanner takes this file for a leak.
@@ -66,3 +68,36 @@ def test_hidden_values() -> None:
     assert is_hidden(one) and one == hide("secret", b"k" * 32) and one != two
     assert "secret" not in str(one)
     assert not is_hidden("x") and not is_hidden({"$hidden": "a", "b": 1}) and not is_hidden({})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://ann:hunter2@git.example/x",
+        "cannot reach https://ann:hunter2@git.example/x: refused",
+        "(postgres://:hunter2@db/x), and redis://u:hunter2@[::1]:6379",
+    ],
+)
+def test_the_password_of_an_address_is_blotted_out_wherever_it_stands(text: str) -> None:
+    assert "hunter2" not in scrub(text) and BLOT in scrub(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["https://ann@git.example/x", "https://u:${PW}@h/x", "https://u:***@h", "see 10:30, ask ann@example.org"]
+)
+def test_an_address_without_one_is_shown(text: str) -> None:
+    assert scrub(text) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "may"),
+    [
+        ("x", True),
+        (["a", {"b": 1}], True),
+        ({"$hidden": "00"}, False),
+        ([{"$native": 1}], False),
+        ({"a": {"$hidden": "0"}}, False),
+    ],
+)
+def test_what_a_setup_can_say(value: Any, may: bool) -> None:
+    assert unsayable(value) is not may
