@@ -89,9 +89,10 @@ def moved(
             is_now = identity(address, thing.id, traits)
             if is_now != identity(old, thing.id, traits):
                 seen = _where_it_was(old, thing, observation)
-                if seen is not ABSENT:
-                    there = "the home still has it there (without `moved` it is a delete and a create)"
-                    why = seen.reason if isinstance(seen, Unknown) else there
+                strayed = (address.kind, thing.id) in observation.strays  # seen, and elsewhere than it was
+                if seen is not ABSENT and not (strayed and isinstance(observation.at(*is_now), Observed)):
+                    stays = "the home still has it there (without `moved` it is a delete and a create)"
+                    why = seen.reason if isinstance(seen, Unknown) else stays
                     words = f"moved: {old} is known by where it is, and {why}"
                     return replace(contact, hold=Hold(words, f"reconciler release {old}"))
                 thing = replace(thing, id=is_now[2])

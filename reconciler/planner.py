@@ -88,6 +88,7 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     actions = limited(actions, state.owned(inputs.owner), ref.id, inputs.policy.limits, options)
     actions = [froze(a, inputs.policy.windows, inputs.now) for a in actions]
     actions = after_users(_waiting(actions), state.owned(inputs.owner), observation, provider.traits)
+    actions = _waiting(actions)  # also for what is held since
     actions = _emptied(actions, state.owned(inputs.owner), ref.id)
     chosen, left_out = _chosen(actions, options.targets)
     if options.unmanaged:
@@ -99,12 +100,14 @@ def plan_home(inputs: HomeInputs, provider: Provider, options: Options) -> HomeP
     left_out += sum(1 for a in chosen if a.row is not Row.IN_SYNC and a.address not in kept)
     restarting, said = restart.planned(inputs, undone, observation, state, options)
     hold, guard = _home_hold(inputs, provider, options, observation, contact, provisioning, lost)
-    shown = [undoing(a, options.undo) for a in [*undone, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
+    shown = [a for a in [*undone, *restarting] if options.in_sync or a.row is not Row.IN_SYNC]
+    if options.undo:
+        shown = [replace(a, hold=undoing(a.hold, options.undo)) for a in shown]
     return replace(
         base,
         actions=tuple(order(shown)),
         state=state,
-        hold=hold,
+        hold=undoing(hold, options.undo),
         guard=guard,
         notes=(*observation.notes, *contact.notes, *said, *not_undone, *notes(inputs, observation, canons)),
         unchanged=unchanged,

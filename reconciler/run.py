@@ -58,6 +58,8 @@ class HomeRun:
         self._done: list[tuple[Action, Verdict]] = []
         self._harmed = ""
         self._clear = plan.observation.clear
+        others = {owner: things for owner, things in plan.state.owners.items() if owner != plan.owner}
+        self._shared = sharing(others, self._provider.traits)
         self._begun: set[Address] = set()  # journaled, so that the door may have been used for it
 
     def carry_out(self, actions: Sequence[Action], stop: Stop, tell: Tell = untold) -> Iterator[Event]:
@@ -342,11 +344,9 @@ class HomeRun:
 
     def _theirs(self, address: Address) -> Collection[Owned]:
         """What other setups own of this very thing (L3)."""
-        traits, owner = self._provider.traits, self._plan.owner
-        mine = self._state.owned(owner).get(address.path)
-        others = {o: things for o, things in self._state.owners.items() if o != owner}
-        key = identity(address, mine.id if mine is not None else "", traits)
-        return sharing(others, traits).get(key, {}).values()
+        mine = self._state.owned(self._plan.owner).get(address.path)
+        key = identity(address, mine.id if mine is not None else "", self._provider.traits)
+        return self._shared.get(key, {}).values()
 
     def _resolve(self, path: str) -> str | None:
         thing = self._state.owned(self._plan.owner).get(path)

@@ -19,7 +19,7 @@ from reconciler_state.journal import FOUND
 from reconciler_state.record import Owned
 from reconciler_state.veil import is_text, unknown_here
 
-from .action import Action, Row
+from .action import Action, FieldRow, Hold, Row
 from .bind import ABSENT_JSON
 from .errors import UsageError
 from .merge import shape_over
@@ -50,7 +50,8 @@ class Undo:
     """What of a home's run can be undone, by address path: fields to declare as they were (`fields`, a field that was
     not there as `{"$absent": true}`), things that it made (`made`) and things that it deleted (`deleted`, with their
     fields). `cannot` says of the others why not; `commit` is the setup's when it ran, `dirty` that it was not as
-    committed; `ids` are the harness ids of what it wrote, "" where it told none."""
+    committed; `ids` are the harness ids of what it wrote, "" where it told none; `cleared` is what it took all that was
+    ours away of."""
 
     run: str = ""
     fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Undo:
     commit: str = ""
     ids: Mapping[str, str] = field(default_factory=dict)
     dirty: bool = False
+    cleared: frozenset[str] = frozenset()
 
     @property
     def paths(self) -> frozenset[str]:
@@ -81,6 +83,8 @@ class Undo:
             owned = {(target.path + p[len(source.path) :] if p in inside else p): t for p, t in owned.items()}
         for path in [*self.fields, *self.made]:
             now = self._now(path, owned)
+            if not now and path in self.cleared and path not in owned:
+                now = path
             if not now:
                 cannot[path] = "what it was written to is not ours under this address any more"
             elif path in self.fields:
@@ -161,12 +165,12 @@ def _store(path: str) -> tuple[str, Kind]:
     return address.profile, address.kind
 
 
-def undoing(action: Action, undo: str) -> Action:
-    """`action`, where `undo` is the run that its plan undoes: what lifts its hold is an apply of that undo."""
-    apply, words = "reconciler apply ", action.hold.command if action.hold else ""
-    if not undo or action.hold is None or not words.startswith(apply):
-        return action
-    return replace(action, hold=replace(action.hold, command=f"{apply}--undo {undo} {words.removeprefix(apply)}"))
+def undoing(hold: Hold | None, undo: str) -> Hold | None:
+    """`hold` in a plan that undoes the run `undo`, if it does: what lifts it is an apply of that undo."""
+    apply, words = "reconciler apply ", hold.command if hold else ""
+    if not undo or hold is None or not words.startswith(apply):
+        return hold
+    return replace(hold, command=f"{apply}--undo {undo} {words.removeprefix(apply)}")
 
 
 def _applied(thing: Owned | None) -> dict[str, Json]:
@@ -265,7 +269,10 @@ def _with(undo: Undo, row: Done, later: Later) -> Undo:
         return replace(undo, deleted={**undo.deleted, row.path: fields}, cannot=cannot)
     missing = sorted(row.rows.keys() - row.before.keys())
     cannot |= {f"{row.path}#{name}": "its earlier value could not be read" for name in missing}
-    return replace(undo, fields={**undo.fields, row.path: fields} if fields else undo.fields, cannot=cannot)
+    # A thing whose every field was taken away is owned no more by that, and nobody's: it can be given back.
+    gone = {row.path} if set(row.rows.values()) == {FieldRow.UNSET} else set()
+    fields_by_path = {**undo.fields, row.path: fields} if fields else undo.fields
+    return replace(undo, fields=fields_by_path, cannot=cannot, cleared=undo.cleared | gone)
 
 
 def _digested(value: Json) -> bool:

@@ -6,19 +6,20 @@ home, where what is nobody's may name it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reconciler_specs.address import Kind
+from reconciler_specs.address import Address, Kind
 from reconciler_state.record import Owned
 
 from .action import Action, Hold, Row
 from .match import Identity, identity
-from .observe import Observation, Observed
+from .observe import Observation, Observed, Unknown
 from .provider import KindTraits, traits_of
 
 _REFERENCES = ("context_from",)
 """The fields in which a thing names others of its profile by their harness ids."""
+_ANY = ("", "")  # no harness id is empty
 
 
 def after_users(
@@ -32,8 +33,9 @@ def after_users(
         return list(actions)
     by_path = {action.address.path: action for action in actions}
     users = _by_needs(owned)
+    naming = _by_names(observation)
     mine = {identity(a.address, owned[p].id, traits): p for p, a in by_path.items() if p in owned}
-    rows = [_after(a, by_path, users, observation, mine, traits) if _deletes(a) else a for a in actions]
+    rows = [_after(a, by_path, users, naming, mine, traits) if _deletes(a) else a for a in actions]
     return _held_with(rows)
 
 
@@ -55,13 +57,17 @@ def _after(
     action: Action,
     by_path: Mapping[str, Action],
     users: Mapping[str, Sequence[str]],
-    observation: Observation,
+    naming: Mapping[tuple[str, str], Sequence[Observed]],
     mine: Mapping[Identity, str],
     traits: Mapping[Kind, KindTraits],
 ) -> Action:
     needing = [by_path[path] for path in users.get(action.address.path, ()) if path in by_path]
     first = [a.address for a in needing if a.row is Row.DELETE or a.writes or a.held_fields or a.hold is not None]
-    for thing in () if traits_of(traits, action.address.kind).by_place else _naming(action, observation):
+    by_place = traits_of(traits, action.address.kind).by_place
+    named = [] if by_place else [*naming.get((action.address.profile, action.id), ()), *naming.get(_ANY, ())]
+    for thing in named:
+        if thing.id == action.id or thing.profile != action.address.profile:
+            continue
         user = by_path.get(mine.get((thing.profile, thing.kind, thing.id), ""))
         if user is None or not (user.row is Row.DELETE or _lets_go(user, thing, action.id)):
             stranger = f"{thing.kind}/{thing.name or thing.id}, which is not ours,"
@@ -71,12 +77,17 @@ def _after(
     return replace(action, after=tuple(dict.fromkeys(first)))
 
 
-def _naming(action: Action, observation: Observation) -> Iterator[Observed]:
-    """The things of the profile that name what is deleted by its harness id."""
+def _by_names(observation: Observation) -> dict[tuple[str, str], list[Observed]]:
+    """By profile and harness id, the things that name it; under _ANY those whose references cannot be read."""
+    found: dict[tuple[str, str], list[Observed]] = {}
     for thing in observation.all():
-        other = thing.profile == action.address.profile and thing.id != action.id
-        if other and any(_names(thing.get(name), action.id) for name in _REFERENCES):
-            yield thing
+        for value in (thing.get(name) for name in _REFERENCES):
+            if isinstance(value, Unknown):
+                found.setdefault(_ANY, []).append(thing)
+            elif isinstance(value, list):
+                for harness_id in dict.fromkeys(v for v in value if isinstance(v, str)):
+                    found.setdefault((thing.profile, harness_id), []).append(thing)
+    return found
 
 
 def _lets_go(user: Action, thing: Observed, harness_id: str) -> bool:
@@ -87,20 +98,23 @@ def _lets_go(user: Action, thing: Observed, harness_id: str) -> bool:
 
 
 def _names(value: object, harness_id: str) -> bool:
-    return isinstance(value, list) and harness_id in value
+    """Whether a value names the id, or may: what cannot be read is no absence."""
+    return isinstance(value, Unknown) or (isinstance(value, list) and harness_id in value)
 
 
 def _held_with(actions: Sequence[Action]) -> list[Action]:
     """Holds each delete that comes after what is held, in whole or in part."""
-    rows = list(actions)
-    changed = True
-    while changed:
-        held = {a.address for a in rows if a.hold is not None or a.held_fields}
-        changed = False
-        for index, action in enumerate(rows):
-            stuck = next((a for a in action.after if a in held), None) if _deletes(action) else None
-            if stuck is not None:
-                hold = Hold(f"waits for {stuck}, which is held", f"reconciler release {action.address}")
-                rows[index] = replace(action, hold=hold)
-                changed = True
-    return rows
+    rows = {action.address: action for action in actions if _deletes(action)}
+    waiting: dict[Address, list[Address]] = {}
+    for action in rows.values():
+        for first in action.after:
+            waiting.setdefault(first, []).append(action.address)
+    queue = [a.address for a in actions if a.hold is not None or a.held_fields]
+    while queue:
+        stuck = queue.pop()
+        for address in waiting.get(stuck, ()):
+            if rows[address].hold is None:
+                hold = Hold(f"waits for {stuck}, which is held", f"reconciler release {address}")
+                rows[address] = replace(rows[address], hold=hold)
+                queue.append(address)
+    return [rows.get(action.address, action) if _deletes(action) else action for action in actions]

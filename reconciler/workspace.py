@@ -296,7 +296,7 @@ class Workspace:
 
     def runs(self, ref: HomeRef) -> list[Run]:
         """The home's runs, oldest first. Raises StateError if its journal is damaged."""
-        return self.runs_at(physical(ref))
+        return runs(self.journal(ref))
 
     def _known(self, run: str, homes: Sequence[str]) -> None:
         """Raises UsageError unless the setup has this run in one of `homes`; of a home whose journal cannot be read
@@ -311,10 +311,6 @@ class Workspace:
                 if home in homes:
                     return
         known_run(run, found, homes)
-
-    def runs_at(self, where: Physical) -> list[Run]:
-        """As `runs`, of a home as it is."""
-        return runs(self.store.journal(where))
 
     def provenance(self) -> Provenance:
         """Which commit the setup is at, and who runs us; asked once."""

@@ -103,10 +103,11 @@ def read(database: Database, here: home.Home, roster: Roster, hider: Hider) -> J
             lost[profile] = lost.get(profile, 0) + 1
             strays[row.id] = f"the job is there, of an agent {profile} that is not in the config"
             continue
-        strays[row.id] = f"the job is one of profile {profile} now; `moved:` follows it there"
         if own(job):
+            strays[row.id] = "the job is OpenClaw's own now"
             system.append(str(job.get("declarationKey")))
             continue
+        strays[row.id] = f"the job is one of profile {profile} now; `moved:` follows it there"
         thing = observed(job, row.id, profile, hider)
         things[profile][row.id] = thing
         why = jobwords.stopped(job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,8 +77,12 @@ def adopt(
     once = {survey.ref.path: target for target, survey in zip(what, found, strict=True)}
     if len(once) < len(what):
         raise UsageError("one home is named twice", hint=f"reconciler adopt {' '.join(once.values())}")
+    given: set[str] = set()
+    if show:
+        out("homes:")
     for target, survey in zip(what, found, strict=True):
-        home_id = name or _free_name(setup, survey.ref.path, alone=len(what) == 1)
+        home_id = name or _free_name(setup, survey.ref.path, given, alone=len(what) == 1)
+        given.add(home_id)
         made = draft(survey, home_id, target, only=only or "", everything=everything, extends=extends or "")
         _adopt_path(made, survey, home_id, setup, state, show)
     if not show:
@@ -154,7 +158,7 @@ def _adopt_path(made: Draft, found: Survey, home_id: str, setup: Path, state: Pa
     from .render.style import out, safe
 
     if show:
-        out("homes:\n" + render_home(home_id, made.block).rstrip("\n"))
+        out(render_home(home_id, made.block).rstrip("\n"))
         _remarks(made)
         return
     with _whole_or_not(setup):
@@ -208,13 +212,14 @@ def _not_twice(setup: Path, found: Survey, state: Path | None) -> None:
             raise UsageError(f"{setup} declares this home already, as {home_id}", hint=f"reconciler adopt {home_id}")
 
 
-def _free_name(setup: Path, path: str, *, alone: bool) -> str:
-    """A home id that the setup does not have: `main` for the first if it is `alone`, else from the folder's name."""
+def _free_name(setup: Path, path: str, given: Collection[str], *, alone: bool) -> str:
+    """A home id that the setup does not have, and none that was `given` just now: `main` for the first if it is
+    `alone`, else from the folder's name."""
     import re
 
     from reconciler_specs.load import load
 
-    taken = set(load(setup).homes) if setup.exists() else set()
+    taken = {*given, *(load(setup).homes if setup.exists() else ())}
     parts = [re.sub(r"[^a-z0-9_-]+", "-", p.lower()).strip("-._") for p in path.rstrip("/").split("/")[-2:]]
     for candidate in [*(["main"] if alone else []), *reversed([p for p in parts if p])]:
         if candidate not in taken:

@@ -35,7 +35,8 @@ _TELEGRAM = re.compile(r"(?<![0-9])[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-]
 
 
 # An address with a password in it; one that only names or masks it (`${NAME}`, `<password>`, `***`) is none.
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:(?![$<{*])[^/\s@]+@\S*")
+# Its scheme is short, so that no long word is looked through from each of its letters.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/\s@:]*:(?![$<{*])[^/\s@]+@\S*")
 
 
 def looks_secret(text: str) -> bool:

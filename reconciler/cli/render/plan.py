@@ -67,7 +67,9 @@ def _alike(homes: Sequence[HomePlan], verbose: bool) -> list[list[HomePlan]]:
     groups: dict[object, list[HomePlan]] = {}
     for home in homes:
         said = tuple(_body(home, plain, verbose, _unnamed(home.id)))
-        groups.setdefault((home.ref.harness, home.version, home.ref.place.name, said), []).append(home)
+        # What is printed of a long value is cut short.
+        whole = tuple((c.field, repr((c.observed, c.write, c.declared))) for a in home.actions for c in a.changes)
+        groups.setdefault((home.ref.harness, home.version, home.ref.place.name, said, whole), []).append(home)
     return list(groups.values())
 
 

@@ -275,7 +275,9 @@ def test_nothing_is_deleted_whose_user_is_not_agreed_to(world: World) -> None:
     assert set(world.rows(Options(targets=(str(SOURCE),)))) == {"main/default/jobs/user", str(SOURCE)}
 
 
-@pytest.mark.parametrize("who", ["conflict", "nobody's", "another setup's", "both leave, one protected"])
+@pytest.mark.parametrize(
+    "who", ["conflict", "nobody's", "nobody's, unread", "another setup's", "both leave, one protected"]
+)
 def test_nothing_is_deleted_that_something_goes_on_naming(world: World, who: str) -> None:
     """E32: the user is held, or is none of ours."""
     with_user(world, ", context_from: [other]")
@@ -284,6 +286,8 @@ def test_nothing_is_deleted_that_something_goes_on_naming(world: World, who: str
         world.edit([{"set": "default/jobs/user", "context_from": [source, "more"]}])
     elif who == "nobody's":
         world.edit([{"add": "theirs", "context_from": [source]}])
+    elif who == "nobody's, unread":
+        world.edit([{"add": "theirs", "context_from": Unknown("cut off")}])
     elif who == "another setup's":
         ours = world.text
         world.setup(HEAD.replace("solo", "two") + home_text(JOBS.replace("brief", "theirs")))

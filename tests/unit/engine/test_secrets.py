@@ -358,6 +358,23 @@ def test_one_whose_namer_is_held_stays(world: World, monkeypatch: pytest.MonkeyP
     assert kept(world) == CANARY
 
 
+def test_one_stays_with_a_namer_whose_own_user_is_held(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job still answers through the channel, and the channel goes on naming the secret (E32)."""
+    monkeypatch.setenv("SOURCE", CANARY)
+    head = f"{HEAD}secrets: {{BOT_TOKEN: {{env: SOURCE}}}}\n"
+    channel = "        channels: {telegram: {enabled: true, secrets: {token: BOT_TOKEN}}}\n"
+    job = "        jobs: {brief: {schedule: {every: 30m}, prompt: Write., deliver: TO}}\n"
+    world.setup(head + _HOME + channel + job.replace("TO", "{to: telegram, chat: '1'}"))
+    world.apply()
+    world.edit([{"set": "default/jobs/brief", "prompt": "Theirs."}])
+    world.setup(HEAD + _HOME + job.replace("TO", "local").replace("Write.", "More."))
+    rows = world.rows()
+    assert rows["main/default/channels/telegram"].hold is not None
+    assert rows[ADDRESS].hold is not None
+    world.apply()
+    assert kept(world) == CANARY
+
+
 def test_a_digest_binds_the_sources_that_apply_alone_asks(world: World) -> None:
     """L8: another command is another plan, though a plan asks neither."""
     world.home().secrets[""]["BOT_TOKEN"] = OLD

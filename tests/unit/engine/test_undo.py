@@ -361,6 +361,22 @@ def test_undo_follows_a_thing_to_its_new_address(world: World) -> None:
     assert any("changed it since" in n for n in undo(world, made).homes[0].notes), "what was written to it is found too"
 
 
+def test_what_was_cleared_is_given_back(world: World) -> None:
+    """What a run took all fields away of is owned no more by that."""
+    settings = "        settings: {a.b: 1, c.d: 2}\n"
+    world.setup(jobs(BRIEF) + settings)
+    world.apply()
+    world.setup(jobs(BRIEF))
+    assert rows(world.plan()) == {"default/settings/a.b": "update", "default/settings/c.d": "update"}
+    world.apply()
+    run = last(world)
+    assert rows(undo(world, run)) == {"default/settings/a.b": "update", "default/settings/c.d": "update"}
+    world.apply(options=Options(undo=run))
+    assert rows(undo(world, run)) == {}
+    world.setup(jobs(BRIEF) + settings)
+    assert not any(change.writes for home in world.plan().homes for a in home.actions for change in a.changes)
+
+
 def test_what_is_not_ours_any_more_is_not_undone(world: World) -> None:
     """Nothing is made of the few fields that a run has written."""
     world.setup(jobs(BRIEF))

@@ -193,3 +193,9 @@ def test_of_a_credential_one_thing_is_said(value: str) -> None:
     with pytest.raises(SpecError) as caught:
         load_text(text, "setup.yaml")
     assert len(caught.value.reasons) == 1 and value not in str(caught.value)
+
+
+def test_a_long_word_is_looked_through_once() -> None:
+    """From each of its letters on it would take minutes: one job could hold up every plan."""
+    text = "a@b " + "0123456789abcdef" * 20_000
+    assert not may_hold_secret(text)
