@@ -1,6 +1,6 @@
 """A gateway of our own for a home that is stopped: no channels, no schedule, on a free loopback port, for one run.
 
-It ends with us, however we end: a shell waits beside it for the pipe that we hold to close.
+It ends with us, however we end: a shell waits beside it for the pipe that we hold to close. Its folder goes then, too.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _QUIET = (
 )  # fmt: skip
 # A child in the background has no stdin of its own in sh, hence the third descriptor.
 _KEEPER = """
-exec 3<&0 4>"$1"; shift
+folder=$1; exec 3<&0 4>"$folder/log"; shift
 "$@" </dev/null >&4 2>&4 3<&- & gateway=$!
-{ cat <&3 >/dev/null; kill "$gateway"; } 2>/dev/null & keeper=$!
+{ cat <&3 >/dev/null; rm -rf "$folder"; kill "$gateway"; } 2>/dev/null & keeper=$!
 wait "$gateway"; code=$?
 kill "$keeper" 2>/dev/null
 exit "$code"
@@ -61,7 +61,7 @@ def started(
         words = ["gateway", "run", "--port", str(port), "--bind", "loopback", "--tailscale", "off"]
         words += ["--auth", "password", "--password-file", str(file)]
         env = cli.environment(ref, found.node) | dict.fromkeys(_QUIET, "1")
-        argv = ["/bin/sh", "-c", _KEEPER, "sh", str(log), *found.argv, *words]
+        argv = ["/bin/sh", "-c", _KEEPER, "sh", folder, *found.argv, *words]
         fds = () if lock_fd is None else (lock_fd,)
         process = ref.place.start(argv, env, fds)
         try:

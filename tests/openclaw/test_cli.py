@@ -145,10 +145,12 @@ def test_a_quiet_gateway_that_ends_says_why(stopped: Fake, script: Script) -> No
 
 
 def test_a_quiet_gateway_ends_with_us(tmp_path: Path) -> None:
-    """However we end: the system closes our end of the pipe."""
-    said = tmp_path / "pid"
+    """However we end: the system closes our end of the pipe. What it was let in with goes, too."""
+    said, folder = tmp_path / "pid", tmp_path / "quiet ours"
+    folder.mkdir()
+    (folder / "password").write_text("once")
     body = f"echo $$ > {said}; exec sleep 600"
-    process = LocalPlace().start(["/bin/sh", "-c", quiet._KEEPER, "sh", str(tmp_path / "log"), "sh", "-c", body], {})
+    process = LocalPlace().start(["/bin/sh", "-c", quiet._KEEPER, "sh", str(folder), "sh", "-c", body], {})
     pid = int(_eventually(lambda: said.read_text() if said.exists() else ""))
     assert process.stdin is not None
     process.stdin.close()
@@ -158,13 +160,15 @@ def test_a_quiet_gateway_ends_with_us(tmp_path: Path) -> None:
         pipe.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+    assert not folder.exists()
 
 
 def test_a_quiet_gateway_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet, "STOP", 0.3)
-    said = tmp_path / "pid"
+    said, folder = tmp_path / "pid", tmp_path / "quiet"
+    folder.mkdir()
     body = f"trap '' TERM; echo $$ > {said}; while :; do sleep 0.1; done"
-    process = LocalPlace().start(["/bin/sh", "-c", quiet._KEEPER, "sh", str(tmp_path / "log"), "sh", "-c", body], {})
+    process = LocalPlace().start(["/bin/sh", "-c", quiet._KEEPER, "sh", str(folder), "sh", "-c", body], {})
     pid = int(_eventually(lambda: said.read_text() if said.exists() else ""))
     quiet._stop(process)
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
