@@ -37,9 +37,9 @@ say "The plan that was looked at is carried out."
 run reconciler apply --plan plan.json
 run reconciler plan
 say "The platform is the one that checks values; it says which one it does not take."
-sed -i 's,/terms,https://me:pw@example.org,' setup.yaml
+sed -i 's,/terms,http://example.org,' setup.yaml
 may reconciler apply 'shop/settings/*' --yes
-sed -i 's,https://me:pw@example.org,/terms,' setup.yaml
+sed -i 's,http://example.org,/terms,' setup.yaml
 say "A kit can grow. It never shrinks."
 sed -i 's/types: \[task\]/types: [task, bug]/' setup.yaml
 run reconciler apply shop/planning_kits/delivery --yes

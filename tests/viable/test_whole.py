@@ -110,7 +110,7 @@ def test_a_tag_that_was_there_is_taken_away_by_unset_only(shop: Shop) -> None:
 
 def test_a_refusal_names_the_setting_and_nothing_is_changed(shop: Shop) -> None:
     """S4-12: the platform checks, and says which."""
-    done = shop.apply(shop.text('project_settings: {copyright: "© New", termsUrl: "https://me:pw@example.org"}'))
+    done = shop.apply(shop.text('project_settings: {copyright: "© New", termsUrl: "http://example.org"}'))
     assert {outcome for path, (outcome, _) in done.items() if path != "home"} == {"refused"}
     assert done["settings/termsUrl"][1].startswith("termsUrl is refused: an https:// address without credentials")
     assert shop.app.settings["shop"]["copyright"] == "© 2031"
