@@ -71,6 +71,6 @@ def earlier(journal: Path, names: Iterable[str]) -> dict[int, Path]:
     found = {}
     for name in names:
         which = name.removeprefix(f"{journal.stem}.").removesuffix(journal.suffix)
-        if which.isdigit() and name == part(journal, int(which)).name:
+        if which.isdecimal() and name == part(journal, int(which)).name:
             found[int(which)] = journal.with_name(name)
     return dict(sorted(found.items()))

@@ -29,6 +29,7 @@ from .veil import has_long
 
 TAIL: Final = 1024  # bytes: more than a `run-end` takes
 PART: Final = 8 * 2**20  # bytes: a journal that has grown past this goes on in a new file, and the old one is kept
+MOST: Final = 10**6  # parts that a journal may say came before it: more were never written by us
 UNCERTAIN: Final = "uncertain"
 FOUND: Final = "found"
 """The reason of a `settled` outcome where state has the thing after the run that looked for it."""
@@ -195,7 +196,8 @@ class Journal:
         """How many parts came before this one, as its first record says."""
         first = next(iter(self.entries()), {})
         # One that begins with how a run ended goes on from another; which one, older versions did not write down.
-        return number(first, "part") or int(text(first, "what") == "run-end")
+        which = number(first, "part")
+        return which if 0 < which < MOST else int(text(first, "what") == "run-end")
 
     def check(self, state: HomeState) -> None:
         """Raises StateMoved if the state is older than a run in this journal left it, or of another lineage (E21);

@@ -296,6 +296,15 @@ def test_a_part_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert journal(tmp_path).path.with_name(f"{HOME.key}.4.jsonl").exists()
 
 
+@pytest.mark.parametrize("said", [-1, 0, 10**12, "2", None])
+def test_what_a_journal_says_of_its_parts_is_bounded(tmp_path: Path, said: object) -> None:
+    """A name that is no number of ours beside it is none of its parts."""
+    j, _ = begun(tmp_path, BRIEF)
+    j.path.with_name(f"{HOME.key}.\u00b2.jsonl").write_bytes(b"")
+    j.path.write_bytes(json.dumps({"what": "run-end", "part": said}).encode() + b"\n" + j.path.read_bytes())
+    assert journal(tmp_path).gone() == [f"{HOME.key}.1.jsonl"]
+
+
 def test_a_journal_of_an_older_version_tells_at_least_that_one_is_gone(tmp_path: Path) -> None:
     j, ids = begun(tmp_path, BRIEF)
     j.done([Done(ids[BRIEF.address], "applied", id="j1")])
